@@ -1,0 +1,56 @@
+"""The protocol a library implements to take part, and the list of those that do."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
+
+from benchmarks.workload import Workload
+
+Case = Callable[[int], object]
+"""One iteration of what is timed; its argument counts iterations, to cycle through prepared inputs."""
+
+Scenario = Literal["index", "index-10m", "memory", "vector", "atari"]
+"""
+index      priorities only, no storage: `learn PER`, `learn PSER W=5`, `learn PSER W=20`, `sample`, `update`
+index-10m  the same at ten times the capacity
+memory     whole transitions, one environment: the same cases and `add`
+vector     whole transitions, 64 environments: `add`
+atari      stacked frames: `sample`; its worker also measures resident memory
+"""
+
+
+class Peer(Protocol):
+    """A library as its users drive it. One module in `benchmarks.peers` per library, with a `PEER`."""
+
+    name: str
+    """The row's name in the report."""
+    distributions: tuple[str, ...]
+    """The installed packages whose versions the report names."""
+    notes: tuple[str, ...]
+    """What differs from the other rows: missing rules, and how the missing part is done."""
+
+    def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:
+        """Fill a memory to `load.capacity` and return the cases that can be timed on it (none: empty)."""
+        ...
+
+
+MAIN = "main"
+TORCHRL = "torchrl"
+
+PEERS: dict[str, str] = {
+    "ours": MAIN,
+    "cpprb": MAIN,
+    "tianshou": MAIN,
+    "torchrl": TORCHRL,
+    "replaytables": MAIN,
+    "plain_copy": MAIN,
+}
+"""Module in `benchmarks.peers` → the environment it runs in. A new row is a module and a line here."""
+
+
+def load_peer(module: str) -> Peer:
+    """Import one library's peer; only the worker process of that library does so."""
+    peer: Peer = importlib.import_module(f"benchmarks.peers.{module}").PEER
+    return peer

@@ -1,0 +1,1 @@
+"""One module per library; each has a `PEER` (see `benchmarks.peer`)."""

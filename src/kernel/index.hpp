@@ -1,0 +1,442 @@
+// The priority index: which transitions exist, what priority each holds, and who led to whom.
+//
+// A transition has a monotone id; it lives in slot id % capacity. A slot keeps the distance (in ids) back to its
+// predecessor: the previous step of the same stream in the same episode, or 0. That one number makes episode ends,
+// interleaved or asynchronous streams, the ring's edge and eviction the same simple walk.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "memory.hpp"
+#include "rank.hpp"
+#include "rules.hpp"
+#include "tree.hpp"
+
+namespace pser {
+
+// In place of a row's priority: the largest ever recorded (MaxPrio), and no decay on insertion.
+constexpr double kMaxPrio = std::numeric_limits<double>::quiet_NaN();
+
+// What is known of sixteen neighbouring slots, side by side: one leaf node of the tree and all that updates touch.
+struct alignas(64) Block {
+  double mass[kFan];       // p^α, 0 for an empty slot
+  double priority[kFan];   // raw p
+  double own_mass[kFan];   // the mass its own last update or insertion gave; what exceeds it came by decay
+  int32_t back[kFan];      // distance to the predecessor, 0 if there is none
+  uint32_t replays[kFan];  // own updates since insertion
+};
+
+struct Counters {
+  int64_t updates_applied = 0;
+  int64_t updates_skipped_stale = 0;
+  double decayed_mass_seen = 0.0;  // decayed mass that transitions held when their own update came
+  double decayed_mass_lost = 0.0;  // how much of it that update took away
+};
+
+class Index {
+ public:
+  Index(int64_t capacity, int64_t streams, const Rules& rules)
+      : rules_(rules),
+        powers_(rules),
+        capacity_(capacity),
+        blocks_((capacity + kFan - 1) / kFan),
+        last_id_(static_cast<size_t>(streams), -1),
+        sums_(Reduce::kSum, blocks_.data()->mass, sizeof(Block) / sizeof(double), blocks_.size()) {
+    if (rules.weights_by_memory && rules.kind == Kind::kProportional)
+      minima_ = std::make_unique<Tree>(Reduce::kMin, blocks_.data()->mass, sizeof(Block) / sizeof(double), blocks_.size());
+    if (rules.kind == Kind::kRank) ranks_ = std::make_unique<RankList>(rules.alpha);
+  }
+
+  std::mutex& mutex() { return mutex_; }
+  const Rules& rules() const { return rules_; }
+  int64_t capacity() const { return capacity_; }
+  int64_t streams() const { return static_cast<int64_t>(last_id_.size()); }
+  int64_t next_id() const { return next_id_; }
+  int64_t oldest_id() const { return oldest_id_; }
+  int64_t size() const { return next_id_ - oldest_id_; }
+  int64_t head() const { return head_; }  // the slot that the next transition will take
+  double max_priority() const { return p_max_; }
+  Counters& counters() { return counters_; }
+  std::vector<int64_t>& last_id() { return last_id_; }
+  ZeroedArray<Block>& blocks() { return blocks_; }
+
+  double total_mass() const {
+    if (rules_.kind == Kind::kUniform) return static_cast<double>(size());
+    return ranks_ ? ranks_->total() : sums_.root();
+  }
+
+  // --- Insertion ---------------------------------------------------------------------------------------------
+
+  void check_priorities(int64_t count, const double* priority) const {
+    for (int64_t r = 0; r < count; ++r)
+      if (!(priority[r] >= 0.0 && priority[r] <= kLargestPriority))
+        throw Error("a priority must be a number from 0 to 1e100, row " + std::to_string(r) + " has " +
+                    std::to_string(priority[r]) + ": check the TD errors it came from");
+  }
+
+  void check_streams(int64_t count, const int64_t* stream) const {
+    for (int64_t r = 0; r < count; ++r)
+      if (stream[r] < 0 || stream[r] >= streams())
+        throw Error("a stream must be from 0 to " + std::to_string(streams() - 1) + ", row " + std::to_string(r) + " has " +
+                    std::to_string(stream[r]) + ": raise num_streams (num_envs) or correct the row");
+  }
+
+  // Rows in order. priority null: MaxPrio. stream null: row r belongs to stream r. Input already checked.
+  void append(int64_t count, const bool* first, const double* priority, const int64_t* stream, int64_t* ids) {
+    for (int64_t r = 0; r < count; ++r)
+      ids[r] = append_row(stream != nullptr ? stream[r] : r, first[r], priority != nullptr ? priority[r] : kMaxPrio);
+    refresh();
+  }
+
+  // One row, without the refresh that must follow the last one. Returns its id.
+  int64_t append_row(int64_t stream, bool first, double priority) {
+    if (rules_.kind == Kind::kUniform) priority = kMaxPrio;
+    const bool current_td = !std::isnan(priority);
+    const double p = current_td ? priority : p_max_;
+    const int64_t id = insert(stream, first, p);
+    if (current_td && rules_.decay_on_insert && rules_.window > 0) {
+      walkers_.assign(1, {id, slot_of(id), p, power(p, rules_.alpha)});
+      decay_backward();
+    }
+    return id;
+  }
+
+  // Recompute the trees above the leaves that changed.
+  void refresh() {
+    if (rules_.kind != Kind::kProportional) return;
+    sums_.refresh();
+    if (minima_) minima_->refresh();
+  }
+
+  // Forget the oldest transition: it can no longer be sampled, updated or reached by decay. A refresh must follow.
+  void evict_oldest() {
+    const int64_t slot = slot_of(oldest_id_);
+    if (ranks_) ranks_->erase(block(slot).priority[lane(slot)], oldest_id_);
+    set_mass(slot, 0.0);
+    ++oldest_id_;
+  }
+
+  // The stream's next transition has no predecessor.
+  void cut(int64_t stream) { last_id_[static_cast<size_t>(stream)] = -1; }
+
+  // --- Sampling ----------------------------------------------------------------------------------------------
+
+  void require_not_empty(int64_t count) const {
+    if (size() == 0)
+      throw Error("cannot sample " + std::to_string(count) + " transitions from an empty memory: add some first");
+  }
+
+  // uniforms in [0, 1), one a draw. Changes nothing.
+  void sample(int64_t count, const double* uniforms, double beta, int64_t* ids, double* weights, double* probabilities) {
+    require_not_empty(count);
+    const double total = total_mass();
+    offsets_.resize(static_cast<size_t>(count));
+    masses_.resize(static_cast<size_t>(count));
+    const bool flat = rules_.kind == Kind::kUniform || !(total > 0.0);
+    const double span = flat ? static_cast<double>(size()) : total;
+    for (int64_t i = 0; i < count; ++i)
+      offsets_[i] = rules_.stratified ? (static_cast<double>(i) + uniforms[i]) / static_cast<double>(count) * span
+                                      : uniforms[i] * span;
+    if (flat) {
+      for (int64_t i = 0; i < count; ++i) {
+        ids[i] = oldest_id_ + std::min(static_cast<int64_t>(offsets_[i]), size() - 1);
+        masses_[i] = 1.0;
+      }
+    } else if (ranks_) {
+      for (int64_t i = 0; i < count; ++i) {
+        ids[i] = ranks_->at(offsets_[i]);
+        const int64_t slot = slot_of(ids[i]);
+        masses_[i] = ranks_->mass(block(slot).priority[lane(slot)]);
+      }
+    } else {
+      sums_.descend(count, offsets_.data(), ids);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t slot = ids[i];
+        masses_[i] = block(slot).mass[lane(slot)];
+        prefetch_for_update(slot);
+        ids[i] = id_in(slot);
+      }
+    }
+    if (probabilities != nullptr)
+      for (int64_t i = 0; i < count; ++i) probabilities[i] = masses_[i] / span;
+    if (weights != nullptr) is_weights(count, flat, beta, weights);
+  }
+
+  // --- Updates -----------------------------------------------------------------------------------------------
+
+  template <class Real>
+  void check_update(int64_t count, const int64_t* ids, const Real* td_errors) const {
+    check_ids(count, ids);
+    for (int64_t i = 0; i < count; ++i)
+      if (!(std::fabs(static_cast<double>(td_errors[i])) <= kLargestPriority))
+        throw Error("a TD error must be finite and at most 1e100 in size, row " + std::to_string(i) + " has " +
+                    std::to_string(td_errors[i]) + ": the learner has diverged or its input is bad");
+  }
+
+  void check_ids(int64_t count, const int64_t* ids) const {
+    for (int64_t i = 0; i < count; ++i)
+      if (ids[i] < 0 || ids[i] >= next_id_)
+        throw Error("id " + std::to_string(ids[i]) + " was never written (ids so far: 0 to " + std::to_string(next_id_ - 1) +
+                    "): pass the ids that sample returned");
+  }
+
+  // Input already checked. Returns how many rows were still in memory.
+  template <class Real>
+  int64_t update(int64_t count, const int64_t* ids, const Real* td_errors) {
+    walkers_.clear();
+    for (int64_t i = 0; i < count; ++i)
+      if (ids[i] >= oldest_id_)
+        walkers_.push_back({ids[i], 0, fresh_priority(static_cast<double>(td_errors[i]), rules_.eps), 0.0});
+    const auto applied = static_cast<int64_t>(walkers_.size());
+    counters_.updates_applied += applied;
+    counters_.updates_skipped_stale += count - applied;
+    merge_repeated();
+    // First every distinct transition takes its own update, from the priorities held before the call …
+    for (Walker& w : walkers_) update_one(w);
+    // … then all decays are applied; sorted by id, they give the same bits whatever the order of the batch.
+    if (rules_.window > 0) decay_backward();
+    refresh();
+    return applied;
+  }
+
+  // --- Reading -----------------------------------------------------------------------------------------------
+
+  double priority_of(int64_t id) const {
+    const int64_t slot = slot_of(id);
+    return block(slot).priority[lane(slot)];
+  }
+
+  double probability_of(int64_t id) {
+    const double total = total_mass();
+    if (rules_.kind == Kind::kUniform || !(total > 0.0)) return 1.0 / static_cast<double>(size());
+    if (ranks_) return ranks_->mass(priority_of(id)) / total;
+    const int64_t slot = slot_of(id);
+    return block(slot).mass[lane(slot)] / total;
+  }
+
+  // Masses of the retained transitions, oldest first.
+  std::vector<double> masses() {
+    std::vector<double> out(static_cast<size_t>(size()));
+    if (ranks_) ranks_->for_each([&](int64_t id, double mass) { out[static_cast<size_t>(id - oldest_id_)] = mass; });
+    else
+      for (int64_t id = oldest_id_; id < next_id_; ++id)
+        out[static_cast<size_t>(id - oldest_id_)] = block(slot_of(id)).mass[lane(slot_of(id))];
+    return out;
+  }
+
+  int64_t slot_of(int64_t id) const {
+    const int64_t slot = head_ - (next_id_ - id);
+    return slot < 0 ? slot + capacity_ : slot;
+  }
+
+  // Empty if all is well, else the rule that is broken.
+  std::string broken_invariant() {
+    if (size() < 0 || size() > capacity_) return "size is within capacity";
+    if (rules_.kind != Kind::kUniform && !sums_.consistent()) return "every parent equals the sum of its children";
+    if (minima_ && !minima_->consistent()) return "every parent equals the least of its children";
+    if (ranks_ && (!ranks_->consistent() || ranks_->size() != size())) return "the rank list is sorted and complete";
+    for (int64_t slot = 0; slot < capacity_; ++slot) {
+      const Block& b = block(slot);
+      const int k = lane(slot);
+      const bool live = next_id_ > 0 && slot_is_live(slot);
+      if (!live) {
+        if (b.mass[k] != 0.0) return "an empty slot has no mass";
+        continue;
+      }
+      if (b.priority[k] > p_max_ || !(b.priority[k] >= 0.0)) return "a priority lies between 0 and the largest ever recorded";
+      if (b.back[k] < 0 || b.back[k] >= capacity_) return "a predecessor lies less than a capacity back";
+      if (rules_.kind == Kind::kProportional) {
+        const double mass = power(b.priority[k], rules_.alpha);
+        if (std::fabs(b.mass[k] - mass) > 1e-12 * mass) return "mass is priority to the power alpha";
+      }
+    }
+    return "";
+  }
+
+  // Take over a saved state; `blocks` were already filled by the caller.
+  void restore(int64_t next_id, int64_t oldest_id, double p_max) {
+    next_id_ = next_id;
+    oldest_id_ = oldest_id;
+    head_ = next_id % capacity_;
+    p_max_ = p_max;
+    if (ranks_)
+      for (int64_t id = oldest_id; id < next_id; ++id) ranks_->insert(priority_of(id), id);
+    if (rules_.kind == Kind::kProportional) {
+      sums_.touch_all();
+      if (minima_) minima_->touch_all();
+      refresh();
+    }
+  }
+
+ private:
+  // One sampled transition and, as decay goes back from it, the place it has reached.
+  struct Walker {
+    int64_t id;
+    int64_t slot;
+    double decaying;       // what is multiplied by ρ^l
+    double decaying_mass;  // the same to the power α
+    bool operator<(const Walker& other) const { return id < other.id; }
+  };
+
+  static int lane(int64_t slot) { return static_cast<int>(slot & (kFan - 1)); }
+  Block& block(int64_t slot) { return blocks_[slot / kFan]; }
+  const Block& block(int64_t slot) const { return blocks_[slot / kFan]; }
+
+  int64_t id_in(int64_t slot) const { return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_); }
+  bool slot_is_live(int64_t slot) const { return id_in(slot) >= oldest_id_ && id_in(slot) < next_id_; }
+
+  void set_mass(int64_t slot, double mass) {
+    block(slot).mass[lane(slot)] = mass;
+    if (rules_.kind != Kind::kProportional) return;
+    sums_.touch(slot / kFan);
+    if (minima_) minima_->touch(slot / kFan);
+  }
+
+  int64_t insert(int64_t stream, bool first, double p) {
+    const int64_t id = next_id_;
+    const int64_t slot = head_;
+    Block& b = block(slot);
+    const int k = lane(slot);
+    if (size() == capacity_) {
+      if (ranks_) ranks_->erase(b.priority[k], oldest_id_);
+      ++oldest_id_;
+    }
+    ++next_id_;
+    head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
+
+    int64_t& last = last_id_[static_cast<size_t>(stream)];
+    // A predecessor a whole capacity back has just been overwritten.
+    b.back[k] = (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last);
+    last = id;
+    b.priority[k] = p;
+    b.replays[k] = 0;
+    p_max_ = std::max(p_max_, p);
+    if (ranks_) ranks_->insert(p, id);
+    const double mass = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
+    b.own_mass[k] = mass;
+    set_mass(slot, mass);
+    return id;
+  }
+
+  void is_weights(int64_t count, bool flat, double beta, double* weights) {
+    // w_i / max_j w_j = (N·P(i))^−β / (N·P_min)^−β = (P_min / P(i))^β  (Schaul et al. 2016, Sec. 3.4)
+    double least = *std::min_element(masses_.begin(), masses_.begin() + count);
+    if (rules_.weights_by_memory && !flat) least = ranks_ ? ranks_->least_mass() : minima_->root();
+    for (int64_t i = 0; i < count; ++i) weights[i] = power(least / masses_[i], beta);
+  }
+
+  // Sampled transitions are about to be updated: have their lines at hand.
+  void prefetch_for_update(int64_t slot) const {
+    const Block& b = block(slot);
+    const int k = lane(slot);
+    __builtin_prefetch(&b.priority[k]);
+    __builtin_prefetch(&b.own_mass[k]);
+    __builtin_prefetch(&b.back[k]);
+    __builtin_prefetch(&b.replays[k]);
+  }
+
+  // Sort by id; a transition sampled more than once takes the larger of its TD errors, once.
+  void merge_repeated() {
+    if (!std::is_sorted(walkers_.begin(), walkers_.end())) std::sort(walkers_.begin(), walkers_.end());
+    size_t kept = 0;
+    for (size_t i = 0; i < walkers_.size(); ++i) {
+      if (kept > 0 && walkers_[kept - 1].id == walkers_[i].id)
+        walkers_[kept - 1].decaying = std::max(walkers_[kept - 1].decaying, walkers_[i].decaying);
+      else
+        walkers_[kept++] = walkers_[i];
+    }
+    walkers_.resize(kept);
+  }
+
+  void update_one(Walker& w) {
+    w.slot = slot_of(w.id);
+    Block& b = block(w.slot);
+    const int k = lane(w.slot);
+    ++b.replays[k];
+    if (rules_.kind == Kind::kUniform) return;
+    const double fresh = w.decaying;
+    const double p = retained_priority(fresh, rules_.eta, b.priority[k]);
+    if (ranks_) {
+      ranks_->erase(b.priority[k], w.id);
+      ranks_->insert(p, w.id);
+    }
+    b.priority[k] = p;
+    p_max_ = std::max(p_max_, fresh);
+    if (rules_.kind == Kind::kRank) return;
+
+    const double mass = power(p, rules_.alpha);
+    const double before = b.mass[k];
+    const double decayed = before - b.own_mass[k];
+    if (decayed > 0.0) {
+      counters_.decayed_mass_seen += decayed;
+      counters_.decayed_mass_lost += std::clamp(before - mass, 0.0, decayed);
+    }
+    b.own_mass[k] = mass;
+    set_mass(w.slot, mass);
+    if (rules_.decay_from_priority) w.decaying = p;
+    w.decaying_mass = w.decaying == p ? mass : power(w.decaying, rules_.alpha);
+  }
+
+  // Eqs. 6 and 7 for all walkers at once, one step back at a time: the fetches of one walker overlap the work of others.
+  void decay_backward() {
+    size_t walking = walkers_.size();
+    for (int32_t l = 1; l <= rules_.window && walking > 0; ++l) {
+      size_t still = 0;
+      for (size_t i = 0; i < walking; ++i) {
+        Walker w = walkers_[i];
+        const int32_t back = block(w.slot).back[lane(w.slot)];
+        w.id -= back;
+        // Decay never crosses the start of an episode nor into transitions that were overwritten.
+        if (back == 0 || w.id < oldest_id_) continue;
+        if (!(powers_.rho[l] * w.decaying > rules_.decay_floor)) continue;
+        w.slot -= back;
+        if (w.slot < 0) w.slot += capacity_;
+        __builtin_prefetch(&block(w.slot).mass[lane(w.slot)], 1);
+        __builtin_prefetch(&block(w.slot).priority[lane(w.slot)], 1);
+        walkers_[still++] = w;
+      }
+      walking = still;
+      for (size_t i = 0; i < walking; ++i) receive(walkers_[i], l);
+    }
+  }
+
+  void receive(const Walker& w, int32_t l) {
+    Block& b = block(w.slot);
+    const int k = lane(w.slot);
+    const double decayed = powers_.rho[l] * w.decaying;
+    if (rules_.add) {
+      b.priority[k] = decay_add(decayed, b.priority[k], p_max_);
+      set_mass(w.slot, power(b.priority[k], rules_.alpha));
+    } else if (decayed > b.priority[k]) {
+      b.priority[k] = decay_max(decayed, b.priority[k]);
+      set_mass(w.slot, powers_.rho_alpha[l] * w.decaying_mass);
+    }
+  }
+
+  std::mutex mutex_;
+  Rules rules_;
+  DecayPowers powers_;
+  int64_t capacity_;
+  int64_t next_id_ = 0;
+  int64_t oldest_id_ = 0;
+  int64_t head_ = 0;  // next_id % capacity
+  double p_max_ = 1.0;
+  Counters counters_;
+  ZeroedArray<Block> blocks_;
+  std::vector<int64_t> last_id_;  // of each stream, −1 if its next transition has no predecessor
+  Tree sums_;
+  std::unique_ptr<Tree> minima_;
+  std::unique_ptr<RankList> ranks_;
+  // Kept between calls so that no call allocates.
+  std::vector<Walker> walkers_;
+  std::vector<double> offsets_, masses_;
+};
+
+}  // namespace pser

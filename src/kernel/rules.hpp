@@ -1,0 +1,73 @@
+// The settings of a prioritization and its equations, one function each (Brittain et al. 2019; Schaul et al. 2016).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace pser {
+
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+enum class Kind { kUniform, kProportional, kRank };
+
+// Larger than any meaningful TD error; small enough that a billion of them still sum to a finite number.
+constexpr double kLargestPriority = 1e100;
+
+struct Rules {
+  Kind kind = Kind::kProportional;
+  double alpha = 0.5;
+  double eps = 1e-4;
+  double eta = 0.0;
+  double rho = 0.0;
+  int32_t window = 0;         // W; for an adaptive window its upper limit
+  double decay_floor = 0.0;   // decay goes on while ρ^l·p exceeds it (adaptive window only)
+  bool add = false;           // ADD instead of MAX
+  bool decay_from_priority = false;
+  bool decay_on_insert = true;
+  bool stratified = true;
+  bool weights_by_memory = false;
+};
+
+// x^a, exact shortcuts for the exponents people use most.
+inline double power(double x, double a) {
+  if (a == 0.5) return std::sqrt(x);
+  if (a == 1.0) return x;
+  if (a == 0.0) return 1.0;
+  return std::pow(x, a);
+}
+
+// p = |δ| + ε (Eq. 4).
+inline double fresh_priority(double td_error, double eps) { return std::fabs(td_error) + eps; }
+
+// p ← max(|δ| + ε, η·p) (Eq. 9).
+inline double retained_priority(double fresh, double eta, double previous) {
+  const double kept = eta * previous;
+  return kept > fresh ? kept : fresh;
+}
+
+// p ← max(ρ^l·p_n, p) (Eq. 6).
+inline double decay_max(double decayed, double previous) { return decayed > previous ? decayed : previous; }
+
+// p ← min(ρ^l·p_n + p, p_max) (Eq. 7).
+inline double decay_add(double decayed, double previous, double p_max) {
+  const double sum = decayed + previous;
+  return sum < p_max ? sum : p_max;
+}
+
+// ρ^l for l = 0..W, and the same to the power α: (ρ^l·p)^α = (ρ^l)^α·p^α spares a power per predecessor.
+struct DecayPowers {
+  explicit DecayPowers(const Rules& rules) {
+    for (int32_t l = 0; l <= rules.window; ++l) {
+      rho.push_back(std::pow(rules.rho, l));
+      rho_alpha.push_back(power(rho.back(), rules.alpha));
+    }
+  }
+  std::vector<double> rho, rho_alpha;
+};
+
+}  // namespace pser

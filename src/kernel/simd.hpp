@@ -1,0 +1,72 @@
+// Sums over sixteen float64 values, written once with vector types and compiled twice (portable and AVX2).
+// The order of the additions is fixed, so both builds, and every machine, give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#define PSER_INLINE inline __attribute__((always_inline))
+#if defined(__x86_64__)
+#define PSER_HAS_AVX2_BUILD 1
+#define PSER_AVX2 __attribute__((target("avx2")))
+#else
+#define PSER_HAS_AVX2_BUILD 0
+#define PSER_AVX2
+#endif
+
+namespace pser {
+
+constexpr int kFan = 16;  // children of a node: two cache lines of float64
+
+typedef double Four __attribute__((vector_size(32)));
+
+PSER_INLINE double sum16(const double* a) {
+  const Four* v = reinterpret_cast<const Four*>(a);
+  Four s = (v[0] + v[1]) + (v[2] + v[3]);
+  return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+// The smallest value above zero, +infinity if there is none.
+PSER_INLINE double min16(const double* a) {
+  double least = __builtin_inf();
+  for (int i = 0; i < kFan; ++i) least = (a[i] > 0.0 && a[i] < least) ? a[i] : least;
+  return least;
+}
+
+// The child whose share of the node's sum covers x; x becomes the offset within that child.
+// A child of zero mass is never picked as long as one child is positive, whatever x rounds to.
+PSER_INLINE int pick16(const double* a, double& x) {
+  const Four* v = reinterpret_cast<const Four*>(a);
+  // Sums of the four groups of four: first neighbours, then pairs of neighbours.
+  Four t0 = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6) + __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+  Four t1 = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6) + __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+  Four s = __builtin_shufflevector(t0, t1, 0, 1, 4, 5) + __builtin_shufflevector(t0, t1, 2, 3, 6, 7);
+
+  const double group_end[4] = {0.0, s[0], s[0] + s[1], (s[0] + s[1]) + s[2]};
+  const int g = (group_end[1] <= x) + (group_end[2] <= x) + (group_end[3] <= x);
+  x -= group_end[g];
+
+  const double* b = a + 4 * g;
+  const double child_end[4] = {0.0, b[0], b[0] + b[1], (b[0] + b[1]) + b[2]};
+  const int c = (child_end[1] <= x) + (child_end[2] <= x) + (child_end[3] <= x);
+  x -= child_end[c];
+
+  int child = 4 * g + c;
+  if (__builtin_expect(!(a[child] > 0.0), 0)) {
+    // x fell on or past the end through rounding: take the last child that has any mass.
+    while (child > 0 && !(a[child] > 0.0)) --child;
+    while (child < kFan - 1 && !(a[child] > 0.0)) ++child;
+    x = a[child];
+  }
+  return child;
+}
+
+inline bool have_avx2() {
+#if PSER_HAS_AVX2_BUILD
+  static const bool yes = __builtin_cpu_supports("avx2");
+  return yes;
+#else
+  return false;
+#endif
+}
+
+}  // namespace pser

@@ -1,0 +1,80 @@
+"""Measure a trained agent: the final score of a run, as the paper reports it (200 episodes, best snapshot).
+
+pser evaluate runs/breakout --episodes 200
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from pser.errors import PserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Which run, which of its snapshots, and how it is measured."""
+
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    """The run's folder."""
+    episodes: int = 200
+    """Episodes to play."""
+    snapshot: Literal["best", "last"] = "best"
+    """The snapshot with the best evaluation of the run, or the last one."""
+    epsilon: float | None = None
+    """Share of random actions; by default the run's own in evaluation."""
+    num_envs: int = 8
+    """Copies of the game played together."""
+    seed: int = 0
+    """Seed of the games; never the same games as in the run's own evaluations."""
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "num_envs"):
+            if getattr(self, name) < 1:
+                raise PserError(f"{name} must be at least 1, got {getattr(self, name)}: raise it")
+        if self.epsilon is not None and not 0 <= self.epsilon <= 1:
+            raise PserError(f"epsilon must lie in [0, 1], got {self.epsilon}: choose a value in between")
+
+
+def run(settings: Settings) -> None:
+    """Play the episodes, print the score and write it to final.json in the run's folder."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    import numpy as np
+
+    from pser.learner.evaluation import evaluate
+    from pser.learner.seeds import derived_seed
+    from pser.records.agent import load_agent
+    from pser.records.files import write_text
+    from pser.records.folder import RunFolder
+
+    folder = RunFolder(settings.run)
+    agent, game, saved, frames = load_agent(
+        folder, settings.snapshot, min(settings.num_envs, settings.episodes)
+    )
+    try:
+        result = evaluate(
+            agent,
+            game,
+            epsilon=saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon,
+            seed=derived_seed(settings.seed, "evaluation"),
+            episodes=settings.episodes,
+        )
+    finally:
+        game.close()
+    mean, std = float(np.mean(result.returns)), float(np.std(result.returns))
+    final = {
+        "episodes": len(result.returns),
+        "mean_return": mean,
+        "std_return": std,
+        "returns": result.returns,
+        "snapshot": settings.snapshot,
+        "snapshot_frames": frames,
+    }
+    write_text(folder.final, json.dumps(final) + "\n")
+    print(
+        f"{saved.game.env} {saved.replay.label}: mean return {mean:.2f} ± {std:.2f} (standard deviation) over "
+        f"{len(result.returns)} episodes of the {settings.snapshot} snapshot ({frames:,} frames): {folder.final}"
+    )

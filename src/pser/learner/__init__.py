@@ -1,0 +1,1 @@
+"""What learns from a batch: tabular Q-learning and DQN. torch is imported by the modules that need it."""

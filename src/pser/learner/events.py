@@ -1,0 +1,45 @@
+"""What the training loop reports; logging, evaluation, checkpoints and the display listen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EpisodeFinished:
+    """A game ended."""
+
+    frames: int
+    episode_return: float
+    episode_length: int
+
+
+@dataclass(frozen=True)
+class IntervalLogged:
+    """A logging interval ended; `row` is its line of train.jsonl."""
+
+    frames: int
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class EvaluationDue:
+    """It is time to evaluate the agent as it is now."""
+
+    frames: int
+
+
+@dataclass(frozen=True)
+class CheckpointDue:
+    """The state may be saved now: every other event of this step has been reported."""
+
+    frames: int
+
+
+@dataclass(frozen=True)
+class TrainingFinished:
+    """The budget is spent."""
+
+    frames: int
+
+
+Event = EpisodeFinished | IntervalLogged | EvaluationDue | CheckpointDue | TrainingFinished

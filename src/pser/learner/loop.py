@@ -1,0 +1,218 @@
+"""The training loop: a generator of events over one game, one memory and one agent."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+import pser
+from pser.env.game import Game
+from pser.learner.dqn import DQN
+from pser.learner.events import (
+    CheckpointDue,
+    EpisodeFinished,
+    EvaluationDue,
+    Event,
+    IntervalLogged,
+    TrainingFinished,
+)
+from pser.learner.interval import Interval
+from pser.learner.seeds import derived_seed, generator
+from pser.learner.settings import TrainSettings
+
+
+@dataclass
+class Counters:
+    """How far the run is."""
+
+    steps: int = 0
+    """Decisions taken, over all environments."""
+    updates: int = 0
+    """Updates of the online network."""
+    episodes: int = 0
+    """Games finished."""
+    logged_frames: int = 0
+    """Frames at the last logging interval."""
+    evaluated_frames: int = 0
+    """Frames at the last evaluation."""
+    checkpoint_frames: int = 0
+    """Frames at the last checkpoint."""
+
+
+class Trainer:
+    """Everything a run needs to go on: `train` advances it, `get_state` and `set_state` move it."""
+
+    def __init__(self, settings: TrainSettings, game: Game, device: torch.device) -> None:
+        seed = settings.run.seed
+        self.settings, self.game = settings, game
+        self.agent = DQN(
+            settings,
+            observation_shape(game.observation),
+            game.num_actions,
+            seed=derived_seed(seed, "network"),
+            device=device,
+        )
+        self.memory = build_memory(settings, game)
+        self.exploration = generator(seed, "exploration")
+        self.counters = Counters()
+        self.interval = Interval()
+        self.observation = game.reset(derived_seed(seed, "game")).copy()
+
+    @property
+    def frames(self) -> int:
+        """Frames of the game played so far, over all environments."""
+        return self.counters.steps * self.game.frames_per_step
+
+    def epsilon(self) -> float:
+        """ε now: constant until learning starts, then linear (Mnih et al. 2015, Extended Data Table 1)."""
+        exploration = self.settings.exploration
+        past = (self.counters.steps - self.settings.agent.warmup_steps) / exploration.epsilon_decay_steps
+        share = min(max(past, 0.0), 1.0)
+        return exploration.epsilon_start + share * (exploration.epsilon_end - exploration.epsilon_start)
+
+    def beta(self) -> float:
+        """β now: linear over the run (Schaul et al. 2016, Section 3.4)."""
+        replay = self.settings.replay
+        share = min(self.frames / self.settings.run.budget_frames, 1.0)
+        return replay.beta + share * (replay.beta_end - replay.beta)
+
+    def train(self) -> Iterator[Event]:
+        """Play and learn until the budget is spent, reporting what happens."""
+        budget = self.settings.run.budget_frames
+        self.interval.restart_clock(time.perf_counter())
+        while self.frames < budget:
+            yield from self._step_games()
+            for _ in range(self._due(self.settings.agent.update_period_steps)):
+                self._update()
+            if self._due(self.settings.agent.target_period_steps):
+                self.agent.update_target()
+            yield from self._due_events(finished=self.frames >= budget)
+        yield TrainingFinished(self.frames)
+
+    def _step_games(self) -> Iterator[Event]:
+        """One step of every environment, into the memory."""
+        action = self.agent.act(self.observation, self.epsilon(), self.exploration)
+        step = self.game.step(action)
+        reward = np.clip(step.reward, -1.0, 1.0) if self.settings.game.clip_rewards else step.reward
+        td_error = None
+        if self.settings.replay.initial == "td" and self.settings.replay.replay != "uniform":
+            td_error = self.agent.new_td_errors(
+                self.observation, action, reward, step.next_observation, step.terminated
+            )
+        self.memory.add(
+            self.observation,
+            action,
+            reward,
+            step.next_observation,
+            step.terminated,
+            step.truncated,
+            td_error=td_error,
+        )
+        np.copyto(self.observation, step.observation)  # the game may reuse its arrays at the next step
+        self.counters.steps += self.game.num_envs
+        if step.finished.any():
+            for env in np.flatnonzero(step.finished):
+                episode_return, length = float(step.episode_return[env]), int(step.episode_length[env])
+                self.counters.episodes += 1
+                self.interval.add_episode(episode_return, length)
+                yield EpisodeFinished(self.frames, episode_return, length)
+
+    def _due(self, period_steps: int) -> int:
+        """How many multiples of the period, after the warmup, the last step of the games passed."""
+        steps, before = self.counters.steps, self.counters.steps - self.game.num_envs
+        if steps <= self.settings.agent.warmup_steps:
+            return 0
+        return steps // period_steps - max(before, self.settings.agent.warmup_steps) // period_steps
+
+    def _update(self) -> None:
+        """One update of the network, and of the priorities of what it learned from."""
+        batch = self.memory.sample(self.settings.agent.batch_size, self.beta())
+        learned = self.agent.learn(batch)
+        self.memory.update_priorities(batch.ids, learned.priority_signal)
+        self.counters.updates += 1
+        self.interval.add_update(learned.loss, learned.q_mean, learned.td_abs_mean)
+
+    def _due_events(self, *, finished: bool) -> Iterator[Event]:
+        """Log, evaluate, save, in this order: a checkpoint holds all that the step reported."""
+        run, counters, frames = self.settings.run, self.counters, self.frames
+        if _passed(frames, counters.logged_frames, run.log_period_frames) or finished:
+            row = self._log_row()
+            counters.logged_frames = frames
+            yield IntervalLogged(frames, row)
+        period = self.settings.evaluation.eval_period_frames
+        if period and (_passed(frames, counters.evaluated_frames, period) or finished):
+            counters.evaluated_frames = frames
+            yield from self._off_the_clock(EvaluationDue(frames))
+        period = run.checkpoint_period_frames
+        if (period and _passed(frames, counters.checkpoint_frames, period)) or finished:
+            counters.checkpoint_frames = frames
+            yield from self._off_the_clock(CheckpointDue(frames))
+
+    def _off_the_clock(self, event: Event) -> Iterator[Event]:
+        """Report an event whose handling is not training: its time is not counted in frames per second."""
+        self.interval.stop_clock(time.perf_counter())
+        yield event
+        self.interval.restart_clock(time.perf_counter())
+
+    def _log_row(self) -> dict[str, Any]:
+        counters = self.counters
+        row = {
+            "frames": self.frames,
+            "steps": counters.steps,
+            "updates": counters.updates,
+            "episodes": counters.episodes,
+            "epsilon": self.epsilon(),
+            "beta": self.beta(),
+        }
+        row |= self.interval.close(time.perf_counter(), self.frames - counters.logged_frames)
+        return row | {"memory": dict(self.memory.stats())}
+
+    def get_state(self) -> dict[str, Any]:
+        """All but the memory, which saves itself: JSON values and NumPy arrays."""
+        return {
+            "agent": self.agent.get_state(),
+            "exploration": self.exploration.bit_generator.state,
+            "counters": asdict(self.counters),
+            "interval": self.interval.get_state(),
+            "game": self.game.get_state(),
+        }
+
+    def set_state(self, state: dict[str, Any], memory: "pser.ReplayMemory") -> None:
+        """Continue from `get_state` and the memory saved with it."""
+        self.agent.set_state(state["agent"])
+        self.exploration.bit_generator.state = state["exploration"]
+        self.counters = Counters(**state["counters"])
+        self.interval.set_state(state["interval"])
+        self.memory = memory
+        np.copyto(self.observation, self.game.set_state(state["game"]))
+        if not self.game.exact_state:
+            self.memory.end_episodes()  # the game starts afresh: no transition, no decay across the gap
+
+
+def _passed(now: int, last: int, period: int) -> bool:
+    """Whether a multiple of the period lies in (last, now]."""
+    return now // period > last // period
+
+
+def observation_shape(spec: "pser.Array | pser.Frames") -> tuple[int, ...]:
+    """Shape of one observation as the network sees it."""
+    if isinstance(spec, pser.Frames):
+        return (spec.stack, *spec.shape)
+    return tuple(spec.shape)
+
+
+def build_memory(settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+    """The replay memory of a run."""
+    return pser.ReplayMemory(
+        capacity=settings.replay.capacity,
+        observation=game.observation,
+        action=pser.Array((), np.int64),
+        num_envs=game.num_envs,
+        prioritization=settings.replay.prioritization(),
+        n_step=settings.replay.n_step,
+        gamma=settings.agent.gamma,
+        seed=derived_seed(settings.run.seed, "memory"),
+    )

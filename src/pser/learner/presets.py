@@ -1,0 +1,149 @@
+"""Named sets of settings: each preset is a function from an environment's name to complete settings."""
+
+from collections.abc import Callable
+
+from pser.learner.settings import (
+    AgentSettings,
+    EvaluationSettings,
+    ExplorationSettings,
+    GameSettings,
+    OptimizerSettings,
+    ReplaySettings,
+    RunSettings,
+    TrainSettings,
+    require,
+)
+
+PRESET_OF_FAMILY = {"atari": "paper", "minatar": "minatar", "gym": "classic"}
+"""The preset taken when none is named."""
+
+
+def paper(env: str) -> TrainSettings:
+    """Brittain et al. 2019, DQN and PSER tables; their "frames" are agent steps, as in the authors' code."""
+    return TrainSettings(
+        game=GameSettings(env=env, max_episode_steps=27_000, life_loss=True, clip_rewards=True),
+        replay=ReplaySettings(
+            capacity=1_000_000, alpha=0.5, beta=0.5, beta_end=0.5, eta=0.7, rho=0.4, window=5, decay="max"
+        ),
+        agent=AgentSettings(
+            batch_size=32,
+            gamma=0.99,
+            warmup_steps=50_000,
+            update_period_steps=4,
+            target_period_steps=10_000,
+        ),
+        optimizer=OptimizerSettings(
+            optimizer="rmsprop", learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=1e-5, centered=True
+        ),
+        exploration=ExplorationSettings(epsilon_start=1.0, epsilon_end=0.01, epsilon_decay_steps=1_000_000),
+        evaluation=EvaluationSettings(
+            eval_period_frames=1_000_000, eval_frames=500_000, eval_epsilon=0.001, eval_noop_max=30
+        ),
+        run=RunSettings(
+            budget_frames=200_000_000, log_period_frames=100_000, checkpoint_period_frames=1_000_000
+        ),
+    )
+
+
+def authors(env: str) -> TrainSettings:
+    """What the authors' code does: √Huber as the priority with α = 1, decay of the retained priority, no no-ops."""
+    return paper(env).override(
+        {
+            "alpha": 1.0,
+            "priority_eps": 0.0,
+            "priority_signal": "sqrt_huber",
+            "decay_from": "priority",
+            "decay_on_insert": False,
+            "eval_noop_max": 0,
+        }
+    )
+
+
+def fast(env: str) -> TrainSettings:
+    """A short Atari schedule: eight environments, Adam, Double Q, 3-step returns, quick exploration."""
+    return paper(env).override(
+        {
+            "num_envs": 8,
+            "noop_max": 30,
+            "capacity": 200_000,
+            "n_step": 3,
+            "beta": 0.4,
+            "beta_end": 1.0,
+            "double_q": True,
+            "warmup_steps": 20_000,
+            "target_period_steps": 8_000,
+            "optimizer": "adam",
+            "learning_rate": 6.25e-5,
+            "optimizer_eps": 1.5e-4,
+            "epsilon_decay_steps": 250_000,
+            "eval_period_frames": 1_000_000,
+            "eval_frames": 0,
+            "eval_episodes": 16,
+            "eval_num_envs": 8,
+            "budget_frames": 10_000_000,
+            "log_period_frames": 40_000,
+        }
+    )
+
+
+def minatar(env: str) -> TrainSettings:
+    """MinAtar's usual DQN (Young and Tian 2019), with one update per two frames instead of one per frame."""
+    return TrainSettings(
+        game=GameSettings(env=env, sticky_actions=0.1),
+        replay=ReplaySettings(capacity=100_000, alpha=0.6, beta=0.4, beta_end=1.0),
+        agent=AgentSettings(
+            batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=2, target_period_steps=2_000
+        ),
+        # PyTorch's ε of 0.01 outside the root bounds the divisor by 0.01 from below; so does 1e-4 inside it.
+        optimizer=OptimizerSettings(learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=1e-4, centered=True),
+        exploration=ExplorationSettings(epsilon_end=0.1, epsilon_decay_steps=100_000),
+        evaluation=EvaluationSettings(
+            eval_period_frames=50_000, eval_episodes=30, eval_epsilon=0.001, eval_noop_max=0, eval_num_envs=10
+        ),
+        run=RunSettings(budget_frames=1_000_000, log_period_frames=10_000, checkpoint_period_frames=100_000),
+    )
+
+
+def classic(env: str) -> TrainSettings:
+    """Small control problems such as CartPole: a two-layer network and short schedules."""
+    return TrainSettings(
+        game=GameSettings(env=env, num_envs=4),
+        replay=ReplaySettings(capacity=50_000, alpha=0.5, beta=0.4, beta_end=1.0),
+        agent=AgentSettings(
+            network="mlp",
+            hidden=(128, 128),
+            double_q=True,
+            batch_size=64,
+            warmup_steps=1_000,
+            update_period_steps=2,
+            target_period_steps=500,
+            max_grad_norm=10.0,
+        ),
+        optimizer=OptimizerSettings(optimizer="adam", learning_rate=5e-4, optimizer_eps=1e-8),
+        exploration=ExplorationSettings(epsilon_end=0.04, epsilon_decay_steps=10_000),
+        evaluation=EvaluationSettings(
+            eval_period_frames=10_000, eval_episodes=20, eval_epsilon=0.0, eval_noop_max=0, eval_num_envs=10
+        ),
+        run=RunSettings(budget_frames=100_000, log_period_frames=2_000, checkpoint_period_frames=20_000),
+    )
+
+
+PRESETS: dict[str, Callable[[str], TrainSettings]] = {
+    "paper": paper,
+    "authors": authors,
+    "minatar": minatar,
+    "classic": classic,
+    "fast": fast,
+}
+"""Name of a preset → its function."""
+
+
+def default_preset(env: str) -> str:
+    """The preset of the environment's family."""
+    return PRESET_OF_FAMILY[GameSettings(env=env).family]
+
+
+def preset_settings(name: str, env: str) -> TrainSettings:
+    """The settings of the named preset for one environment."""
+    require(name in PRESETS, f"no preset {name!r}: choose one of {', '.join(PRESETS)}")
+    return PRESETS[name](env)

@@ -1,0 +1,338 @@
+"""Every setting of a training run, in groups; the command line and the manifest are made from these.
+
+Units are part of the names. A *step* is one decision of one environment; a *frame* is one frame of the game
+(4 per step on Atari, 1 elsewhere). With several environments both count over all of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import pser
+from pser.errors import PserError
+
+FAMILIES = ("atari", "minatar", "gym")
+"""What may stand before the colon of an environment's name."""
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise PserError with `message` unless `condition` holds."""
+    if not condition:
+        raise PserError(message)
+
+
+def _at_least(group: object, limit: float, *names: str) -> None:
+    for name in names:
+        value = getattr(group, name)
+        require(value >= limit, f"{name} must be at least {limit:g}, got {value}: raise it")
+
+
+def _in_unit_interval(group: object, *names: str) -> None:
+    for name in names:
+        value = getattr(group, name)
+        require(0.0 <= value <= 1.0, f"{name} must lie in [0, 1], got {value}: choose a value in between")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameSettings:
+    """What is played, and under which rules."""
+
+    env: str
+    """The game: atari:NAME, minatar:NAME or gym:ID."""
+    num_envs: int = 1
+    """Copies of the game stepped together; each decision of the network covers all of them."""
+    noop_max: int = 0
+    """Atari: up to this many no-op actions after a reset, while training."""
+    sticky_actions: float = 0.0
+    """Probability that the game repeats the previous action instead of the chosen one (Atari, MinAtar)."""
+    max_episode_steps: int = 0
+    """Episodes are truncated after this many steps; 0 leaves the game's own limit."""
+    life_loss: bool = False
+    """Atari: a lost life ends the learning episode (but not the game)."""
+    clip_rewards: bool = False
+    """The learner sees rewards clipped to [-1, 1]; the records always hold the game's own."""
+
+    def __post_init__(self) -> None:
+        family, colon, name = self.env.partition(":")
+        require(
+            family in FAMILIES and bool(colon) and bool(name),
+            f"an environment is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}, got {self.env!r}: "
+            "for example atari:Pong, minatar:breakout or gym:CartPole-v1",
+        )
+        _at_least(self, 1, "num_envs")
+        _at_least(self, 0, "noop_max", "max_episode_steps")
+        _in_unit_interval(self, "sticky_actions")
+
+    @property
+    def family(self) -> str:
+        """The part before the colon: atari, minatar or gym."""
+        return self.env.partition(":")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    """Which transitions are kept, and how they are chosen for learning."""
+
+    replay: Literal["pser", "per", "uniform"] = "pser"
+    """The replay strategy."""
+    capacity: int = 1_000_000
+    """Transitions the memory holds."""
+    n_step: int = 1
+    """Rewards summed before the network's estimate takes over."""
+    initial: Literal["max", "td"] = "max"
+    """Priority of a new transition: the largest ever recorded (MaxPrio), or its own TD error (CurrentTD)."""
+    alpha: float = 0.5
+    """Exponent of the priorities in the sampling probability: 0 is uniform, 1 is proportional."""
+    priority_eps: float = 1e-4
+    """Added to each |TD error| so that no priority is zero."""
+    beta: float = 0.5
+    """Exponent of the importance-sampling weights at the start of the run."""
+    beta_end: float = 0.5
+    """The same exponent at the end of the run; in between it grows linearly with the frames."""
+    eta: float = 0.7
+    """PSER: share of its previous priority that a sampled transition keeps at least; 0 switches it off."""
+    rho: float = 0.4
+    """PSER: decay coefficient of the priority handed to the preceding transitions."""
+    window: int | Literal["derived", "adaptive"] = 5
+    """PSER: how many preceding transitions share; derived = until 1% is left; adaptive = down to a floor."""
+    window_floor: float = 0.01
+    """PSER, adaptive window: decay goes on while the decayed priority exceeds this."""
+    window_limit: int = 100
+    """PSER, adaptive window: decay never reaches further back than this."""
+    decay: Literal["max", "add"] = "max"
+    """PSER: a predecessor takes the larger of its own and the decayed priority, or their capped sum."""
+    decay_from: Literal["td", "priority"] = "td"
+    """PSER: what decays: the fresh |TD error| + eps (paper), or the retained priority (authors' code)."""
+    decay_on_insert: bool = True
+    """PSER with --initial td: decay runs when a transition is added, too."""
+    variant: Literal["proportional", "rank"] = "proportional"
+    """PER: probability proportional to the priority, or to one over its rank."""
+    stratified: bool = True
+    """Draw one sample from each of batch-size equal slices of the mass."""
+    is_weights: Literal["batch", "memory"] = "batch"
+    """Importance-sampling weights are divided by the largest in the batch, or that the memory could give."""
+    priority_signal: Literal["td", "sqrt_huber"] = "td"
+    """What is handed to the memory: the TD error, or sqrt(Huber(TD error) + 1e-10) as in the authors' code."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "capacity", "n_step", "window_limit")
+        _in_unit_interval(self, "beta", "beta_end")
+        if self.window == "adaptive":
+            require(
+                self.window_floor > 0, f"window_floor must be positive, got {self.window_floor}: raise it"
+            )
+        self.prioritization()  # the memory's own rules for α, ε, η, ρ and W
+
+    def prioritization(self) -> "pser.PSER | pser.PER | pser.Uniform":
+        """The memory's form of these settings."""
+        if self.replay == "uniform":
+            return pser.Uniform(stratified=self.stratified)
+        if self.replay == "per":
+            return pser.PER(
+                alpha=self.alpha,
+                eps=self.priority_eps,
+                variant=self.variant,
+                stratified=self.stratified,
+                weights=self.is_weights,
+            )
+        window: int | pser.AdaptiveWindow | None
+        if self.window == "adaptive":
+            window = pser.AdaptiveWindow(floor=self.window_floor, limit=self.window_limit)
+        else:
+            window = None if self.window == "derived" else self.window
+        return pser.PSER(
+            alpha=self.alpha,
+            eps=self.priority_eps,
+            eta=self.eta,
+            rho=self.rho,
+            window=window,
+            decay=self.decay,
+            decay_from=self.decay_from,
+            decay_on_insert=self.decay_on_insert,
+            stratified=self.stratified,
+            weights=self.is_weights,
+        )
+
+    @property
+    def label(self) -> str:
+        """Sampling_Initial_Decay as in the paper's ablation: PSER_MaxPrio_MAX, PER_CurrentTD, Uniform."""
+        if self.replay == "uniform":
+            return "Uniform"
+        initial = {"max": "MaxPrio", "td": "CurrentTD"}[self.initial]
+        return f"PER_{initial}" if self.replay == "per" else f"PSER_{initial}_{self.decay.upper()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    """The network, what it is trained towards, and how often."""
+
+    network: Literal["auto", "nature", "minatar", "mlp"] = "auto"
+    """The network; auto takes the one of the environment's family."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers of the mlp network."""
+    double_q: bool = False
+    """The online network chooses the bootstrap action, the target network rates it."""
+    dueling: bool = False
+    """The head is split into a state value and action advantages."""
+    gamma: float = 0.99
+    """Discount per step."""
+    batch_size: int = 32
+    """Transitions in one update."""
+    warmup_steps: int = 50_000
+    """Steps of random play before the first update."""
+    update_period_steps: int = 4
+    """One update per this many steps."""
+    target_period_steps: int = 10_000
+    """The target network is copied from the online one every this many steps."""
+    max_grad_norm: float = 0.0
+    """Gradients are scaled down to this norm; 0 leaves them alone."""
+
+    def __post_init__(self) -> None:
+        _in_unit_interval(self, "gamma")
+        _at_least(self, 1, "batch_size", "update_period_steps", "target_period_steps")
+        _at_least(self, 0, "warmup_steps", "max_grad_norm")
+        require(
+            len(self.hidden) > 0 and min(self.hidden) > 0,
+            f"hidden needs at least one positive width, got {self.hidden}: for example --hidden 256 256",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerSettings:
+    """The rule that turns gradients into steps."""
+
+    optimizer: Literal["rmsprop", "adam"] = "rmsprop"
+    """RMSProp with eps inside the square root, or Adam."""
+    learning_rate: float = 2.5e-4
+    """Step size."""
+    rms_decay: float = 0.95
+    """RMSProp: decay of the running averages."""
+    centered: bool = True
+    """RMSProp: divide by the standard deviation of the gradient, not by its root mean square."""
+    momentum: float = 0.0
+    """RMSProp: momentum of the steps."""
+    optimizer_eps: float = 1e-5
+    """RMSProp: added inside the square root. Adam: added to the denominator."""
+
+    def __post_init__(self) -> None:
+        require(self.learning_rate > 0, f"learning_rate must be positive, got {self.learning_rate}: raise it")
+        require(self.optimizer_eps > 0, f"optimizer_eps must be positive, got {self.optimizer_eps}: raise it")
+        for name in ("rms_decay", "momentum"):
+            value = getattr(self, name)
+            require(0.0 <= value < 1.0, f"{name} must lie in [0, 1), got {value}: choose a value in between")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplorationSettings:
+    """How often a random action is played while training."""
+
+    epsilon_start: float = 1.0
+    """Share of random actions until learning starts."""
+    epsilon_end: float = 0.01
+    """Share of random actions at the end of the decay."""
+    epsilon_decay_steps: int = 1_000_000
+    """The share falls linearly over this many steps, counted from the end of warmup_steps."""
+
+    def __post_init__(self) -> None:
+        _in_unit_interval(self, "epsilon_start", "epsilon_end")
+        _at_least(self, 1, "epsilon_decay_steps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSettings:
+    """When training stops for a measurement, and how it is made."""
+
+    eval_period_frames: int = 1_000_000
+    """Evaluate after every this many frames of training; 0 never evaluates."""
+    eval_frames: int = 0
+    """Frames of one evaluation (the episodes then running are finished); 0 counts episodes instead."""
+    eval_episodes: int = 20
+    """Episodes of one evaluation, where eval_frames is 0."""
+    eval_epsilon: float = 0.001
+    """Share of random actions in evaluation."""
+    eval_noop_max: int = 30
+    """Atari: up to this many no-op actions after a reset, in evaluation."""
+    eval_num_envs: int = 1
+    """Copies of the game played together in evaluation."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, "eval_period_frames", "eval_frames", "eval_noop_max")
+        _at_least(self, 1, "eval_episodes", "eval_num_envs")
+        _in_unit_interval(self, "eval_epsilon")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """The length of the run, its seed, and what it leaves behind."""
+
+    seed: int = 0
+    """Seed of everything random in the run."""
+    budget_frames: int = 200_000_000
+    """Frames of training (also --frames)."""
+    log_period_frames: int = 10_000
+    """One line of train.jsonl per this many frames."""
+    checkpoint_period_frames: int = 1_000_000
+    """One checkpoint per this many frames; 0 writes one at the end only."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the network runs; auto takes a GPU if there is one."""
+    threads: int = 1
+    """Threads of the network on the CPU."""
+    tensorboard: bool = True
+    """Write TensorBoard events (needs the tensorboard package; without it, none are written)."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, "seed", "checkpoint_period_frames")
+        _at_least(self, 1, "budget_frames", "log_period_frames", "threads")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """All settings of one training run."""
+
+    game: GameSettings
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    run: RunSettings = field(default_factory=RunSettings)
+
+    def __post_init__(self) -> None:
+        capacity, batch = self.replay.capacity, self.agent.batch_size
+        require(
+            capacity >= batch,
+            f"capacity must hold at least one batch, got capacity {capacity} with batch_size {batch}: "
+            "raise capacity or lower batch_size",
+        )
+        require(
+            capacity >= self.game.num_envs * (self.replay.n_step + 1),
+            f"capacity must hold n_step + 1 steps of each environment, got {capacity} for "
+            f"{self.game.num_envs} environments with n_step {self.replay.n_step}: raise capacity",
+        )
+        require(
+            self.agent.warmup_steps >= self.game.num_envs * self.replay.n_step,
+            f"warmup_steps must complete a transition first, got {self.agent.warmup_steps} for "
+            f"{self.game.num_envs} environments with n_step {self.replay.n_step}: raise warmup_steps",
+        )
+
+    def override(self, values: Mapping[str, Any]) -> "TrainSettings":
+        """A copy in which each named field, in whichever group it lives, has the given value."""
+        groups: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            groups.setdefault(GROUP_OF_FIELD[name], {})[name] = value
+        return replace(self, **{group: replace(getattr(self, group), **new) for group, new in groups.items()})
+
+
+GROUPS: dict[str, type] = {
+    "game": GameSettings,
+    "replay": ReplaySettings,
+    "agent": AgentSettings,
+    "optimizer": OptimizerSettings,
+    "exploration": ExplorationSettings,
+    "evaluation": EvaluationSettings,
+    "run": RunSettings,
+}
+"""Group of TrainSettings → its class; field names are unique over all groups."""
+
+GROUP_OF_FIELD: dict[str, str] = {f.name: group for group, cls in GROUPS.items() for f in fields(cls)}
+"""Field → the group it lives in."""

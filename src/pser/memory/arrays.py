@@ -1,0 +1,57 @@
+"""Turning what callers pass (NumPy, torch, JAX, lists) into the contiguous arrays the kernel reads."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pser.errors import PserError
+
+Ints = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def to_numpy(value: Any, what: str) -> npt.NDArray[Any]:
+    """Any array as NumPy: by the array protocol or DLPack; neither torch nor JAX is imported."""
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        if hasattr(value, "detach"):  # a torch tensor may track gradients or live on another device
+            value = value.detach()
+            value = value.cpu() if hasattr(value, "cpu") else value
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            return np.from_dlpack(value)
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise PserError(f"{what} must be an array, got {type(value).__name__} ({error}): convert it first") from None
+
+
+def as_ids(value: Any) -> Ints:
+    """Transition ids as contiguous int64."""
+    ids = to_numpy(value, "ids")
+    if ids.size == 0:
+        return np.zeros(0, np.int64)
+    if ids.dtype.kind not in "iu" or (ids.dtype.kind == "u" and ids.dtype.itemsize == 8 and ids.max() > 2**63 - 1):
+        raise PserError(f"ids must be whole numbers, got dtype {ids.dtype}: pass the ids that sample returned")
+    return np.ascontiguousarray(ids, dtype=np.int64)
+
+
+def as_reals(value: Any, what: str) -> Reals:
+    """Real numbers as contiguous float64."""
+    reals = to_numpy(value, what)
+    if reals.size == 0:
+        return np.zeros(0, np.float64)
+    if reals.dtype.kind not in "fiu":
+        raise PserError(f"{what} must be real numbers, got dtype {reals.dtype}: convert them to floats")
+    return np.ascontiguousarray(reals, dtype=np.float64)
+
+
+def as_flags(value: Any, what: str) -> Bools:
+    """Flags as contiguous bool."""
+    flags = to_numpy(value, what)
+    if flags.size == 0:
+        return np.zeros(0, np.bool_)
+    if flags.dtype.kind != "b":
+        raise PserError(f"{what} must be bool, got dtype {flags.dtype}: convert with .astype(bool)")
+    return np.ascontiguousarray(flags)

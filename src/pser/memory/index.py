@@ -1,0 +1,209 @@
+"""The priority index: the rules of the memory without its storage, to drive somebody else's."""
+
+import contextlib
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+
+from pser import _kernel
+from pser.errors import PserError
+from pser.memory import snapshot
+from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals
+from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
+
+LARGEST_CAPACITY = 2**31 - 1
+"""Distances between a transition and its predecessor are kept in 32 bits."""
+
+
+class PriorityIndex:
+    """Priorities, ids and predecessors of the transitions in a ring of `capacity` slots.
+
+    The transition with id i lives in slot i % capacity. Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        prioritization: Prioritization,
+        num_streams: int = 1,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        """An empty index; `num_streams` sequences (environments) may add to it, in lockstep or not."""
+        check_sizes(capacity, num_streams, "num_streams")
+        if not isinstance(prioritization, PSER | PER | Uniform):
+            raise PserError(f"prioritization must be pser.PSER, pser.PER or pser.Uniform, got {prioritization!r}: choose one")
+        self.capacity = int(capacity)
+        self.num_streams = int(num_streams)
+        self.prioritization = prioritization
+        self._kernel = _kernel.Index(self.capacity, self.num_streams, prioritization.rules())
+        self._rng = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        """Transitions now in memory."""
+        return self._kernel.size
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next transition will get; so many were ever added."""
+        return self._kernel.next_id
+
+    @property
+    def oldest_id(self) -> int:
+        """The oldest id still in memory."""
+        return self._kernel.oldest_id
+
+    @property
+    def max_priority(self) -> float:
+        """The largest priority ever recorded (1.0 at the start): what a transition without one is given."""
+        return self._kernel.max_priority
+
+    def append(self, first: Any, priority: Any = None, stream: Any = None, *, td_error: Any = None) -> Ints:
+        """Add one transition per row, in order, and return their ids.
+
+        `first` tells which rows begin an episode. Row e belongs to stream e, unless `stream` names each row's.
+        Without `priority` (raw p) or `td_error` (p = |δ| + ε) a row takes the largest priority ever recorded.
+        """
+        firsts = np.atleast_1d(as_flags(first, "first"))
+        rows = len(firsts)
+        streams = None if stream is None else as_rows(as_ids(stream), rows, "stream")
+        if streams is None and rows != self.num_streams:
+            raise PserError(
+                f"without `stream` there must be one row for each of the {self.num_streams} streams, got {rows}: name them"
+            )
+        ids = np.empty(rows, np.int64)
+        self._kernel.append(firsts, given_priority(self.prioritization, priority, td_error, rows), streams, ids)
+        return ids
+
+    def sample(self, batch_size: int, beta: float = 0.5) -> tuple[Ints, Reals]:
+        """`batch_size` ids drawn with replacement by P(i), and their importance-sampling weights."""
+        check_sample(batch_size, beta)
+        ids, weights = np.empty(batch_size, np.int64), np.empty(batch_size)
+        self._kernel.sample(self._rng.random(batch_size), beta, ids, weights)
+        return ids, weights
+
+    def update(self, ids: Any, td_errors: Any) -> int:
+        """Set the priorities of sampled transitions from their TD errors, and decay them backward.
+
+        Ids overwritten meanwhile are skipped. Returns how many rows were applied. The order of rows does not matter.
+        """
+        try:
+            return self._kernel.update(ids, td_errors)
+        except (TypeError, BufferError):  # not contiguous int64 and floats: convert, then again
+            return self._kernel.update(as_ids(ids), as_reals(td_errors, "td_errors"))
+
+    def priority(self, ids: Any) -> Reals:
+        """Raw priorities p; NaN for ids that were overwritten."""
+        ids = as_ids(ids)
+        out = np.empty(ids.shape)
+        self._kernel.priority(ids, out)
+        return out
+
+    def probabilities(self, ids: Any) -> Reals:
+        """P(i) as of now; NaN for ids that were overwritten."""
+        ids = as_ids(ids)
+        out = np.empty(ids.shape)
+        self._kernel.probability(ids, out)
+        return out
+
+    def cut(self, stream: int) -> None:
+        """The stream's next transition has no predecessor, whatever its `first` flag says."""
+        self._kernel.cut(stream)
+
+    def stats(self) -> dict[str, float]:
+        """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
+        return self._kernel.stats()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the memory contradicts itself."""
+        broken = self._kernel.broken_invariant()
+        if broken:
+            raise AssertionError(f"broken invariant: {broken}")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all of it to one file, atomically; loading continues bit for bit."""
+        with self.locked():
+            settings = {"capacity": self.capacity, "num_streams": self.num_streams}
+            settings |= {"prioritization": snapshot.to_json(self.prioritization)}
+            snapshot.write(path, "PriorityIndex", settings, self.state(), self.state_arrays())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """The index that was saved; a damaged file is refused."""
+        with snapshot.open_reader(path, "PriorityIndex") as reader:
+            settings = reader.settings
+            index = cls(
+                settings["capacity"],
+                snapshot.prioritization_from_json(settings["prioritization"]),
+                num_streams=settings["num_streams"],
+            )
+            reader.fill(index.state_arrays(reader.state["next_id"]))
+            index.set_state(reader.state)
+        return index
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other threads out of the index (and of a memory built on it) for a while."""
+        self._kernel.lock()
+        try:
+            yield
+        finally:
+            self._kernel.unlock()
+
+    def state(self) -> dict[str, Any]:
+        """All that is not an array, ready for JSON."""
+        return {**self._kernel.get_state(), "rng": snapshot.rng_state(self._rng)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a saved state, once the arrays were filled."""
+        self._kernel.set_state(state)
+        self._rng = snapshot.rng_from_state(state["rng"])
+
+    def state_arrays(self, next_id: int | None = None) -> dict[str, np.ndarray[Any, Any]]:
+        """The slots in use, as bytes in place: read when saving, filled when loading."""
+        used = min(self.next_id if next_id is None else next_id, self.capacity)
+        blocks = -(-used // _kernel.FAN_OUT)
+        return {"index": np.frombuffer(self._kernel.blocks(), np.uint8)[: blocks * _kernel.BLOCK_BYTES]}
+
+
+def check_sizes(capacity: int, streams: int, streams_name: str) -> None:
+    """Capacity and number of streams make sense."""
+    if not 1 <= capacity <= LARGEST_CAPACITY:
+        raise PserError(f"capacity must be from 1 to {LARGEST_CAPACITY} transitions, got {capacity}: try 1_000_000")
+    if streams < 1:
+        raise PserError(f"{streams_name} must be at least 1, got {streams}: count your environments")
+
+
+def check_sample(batch_size: int, beta: float) -> None:
+    """A batch can be drawn with these arguments."""
+    if batch_size < 1:
+        raise PserError(f"batch_size must be at least 1, got {batch_size}: 32 is usual")
+    if not 0.0 <= beta <= 1.0:
+        raise PserError(f"beta must be from 0 to 1, got {beta}: the paper uses 0.5")
+
+
+def as_rows(values: Any, rows: int, what: str) -> Any:
+    """One value per row, as a flat array."""
+    flat = values.reshape(-1)
+    if flat.shape[0] != rows:
+        raise PserError(f"{what} must have one value for each of the {rows} rows, got shape {values.shape}: match the rows")
+    return flat
+
+
+def given_priority(rule: Prioritization, priority: Any, td_error: Any, rows: int) -> Reals | None:
+    """The rows' raw priorities: as given, or |δ| + ε (Brittain et al. 2019, Eq. 4), or None for MaxPrio."""
+    if priority is None and td_error is None:
+        return None
+    if priority is not None and td_error is not None:
+        raise PserError("give priority or td_error, not both: a priority is |td_error| + eps")
+    if priority is not None:
+        values: Reals = as_rows(as_reals(priority, "priority"), rows, "priority")
+        wrong = ~(values >= 0.0)
+    else:
+        deltas: Reals = as_rows(as_reals(td_error, "td_error"), rows, "td_error")
+        values = np.abs(deltas) + (0.0 if isinstance(rule, Uniform) else rule.eps)
+        wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise PserError(f"priorities must be finite and not negative, got {values[wrong][0]}: check the TD errors")
+    return values

@@ -1,0 +1,251 @@
+"""The replay memory: steps of one or many environments in, prioritized batches out."""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pser.errors import PserError
+from pser.memory import snapshot
+from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
+from pser.memory.batch import Batch, BatchBuffers
+from pser.memory.index import PriorityIndex, as_rows, check_sample, check_sizes, given_priority
+from pser.memory.prioritization import PSER, Prioritization
+from pser.memory.spec import WHOLE, Array, Field, Frames, action_field, observation_fields
+from pser.memory.storage import Storage
+
+KEPT_BUFFERS = 8
+"""Batch sizes whose buffers are kept for reuse."""
+
+
+class ReplayMemory:
+    """A ring of transitions, sampled by priority. One thread may add while another samples and updates."""
+
+    def __init__(
+        self,
+        capacity: int,
+        observation: Any,
+        action: Any = None,
+        num_envs: int = 1,
+        prioritization: Prioritization | None = None,
+        n_step: int = 1,
+        gamma: float = 0.99,
+        seed: int | np.random.Generator | None = None,
+        *,
+        reward_dtype: npt.DTypeLike = np.float32,
+    ) -> None:
+        """An empty memory.
+
+        Args:
+            capacity: how many transitions it holds; the oldest make room for new ones.
+            observation: pser.Array, pser.Frames, a dict of these, or a Gymnasium space.
+            action: pser.Array or a Gymnasium space; one int64 if not given.
+            num_envs: environments that add to it.
+            prioritization: pser.PSER (default, with the paper's settings), pser.PER or pser.Uniform.
+            n_step: rewards summed per transition.
+            gamma: discount per step.
+            seed: of the memory's own random generator.
+            reward_dtype: float32 or float64, of rewards and discounts.
+        """
+        check_sizes(capacity, num_envs, "num_envs")
+        if not 1 <= n_step <= 1024:
+            raise PserError(f"n_step must be from 1 to 1024, got {n_step}: DQN uses 1, Rainbow 3")
+        if not 0.0 <= gamma <= 1.0:
+            raise PserError(f"gamma must be from 0 to 1, got {gamma}: 0.99 is usual")
+        real = np.dtype(reward_dtype)
+        if real not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise PserError(f"reward_dtype must be float32 or float64, got {real}: choose one")
+        self._index = PriorityIndex(capacity, PSER() if prioritization is None else prioritization, num_envs, seed)
+        self._fields = observation_fields(observation)
+        self._action = Array((), np.int64) if action is None else action_field(action)
+        self.capacity = self._index.capacity
+        self.num_envs = self._index.num_streams
+        self.n_step = int(n_step)
+        self.gamma = float(gamma)
+        self._real = real
+        self._storage = Storage(
+            self._index._kernel, self._fields, self._action, self.capacity, self.num_envs, self.n_step, self.gamma, real
+        )
+        self._ordered = sorted(self._fields.items(), key=lambda item: isinstance(item[1], Frames))
+        self._buffers: dict[int, BatchBuffers] = {}
+
+    @property
+    def prioritization(self) -> Prioritization:
+        """How transitions are chosen."""
+        return self._index.prioritization
+
+    @property
+    def max_priority(self) -> float:
+        """The largest priority ever recorded (1.0 at the start)."""
+        return self._index.max_priority
+
+    @property
+    def index(self) -> PriorityIndex:
+        """The priority index underneath, to read ids and probabilities from."""
+        return self._index
+
+    def __len__(self) -> int:
+        """Transitions now in memory."""
+        return len(self._index)
+
+    def add(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,
+        terminated: Any,
+        truncated: Any,
+        priority: Any = None,
+        *,
+        td_error: Any = None,
+        stream: Any = None,
+    ) -> Ints:
+        """Add one step of every environment, or of those that `stream` names; return the ids of completed transitions.
+
+        All values have the environments as their first axis (which a single environment may leave out). At an
+        episode's end `next_observation` is the true final observation, not the first of the next episode. Without
+        `priority` (raw p) or `td_error` (p = |δ| + ε) a transition takes the largest priority ever recorded.
+        """
+        streams = None if stream is None else as_ids(stream).reshape(-1)
+        rows = self.num_envs if streams is None else len(streams)
+        ids = self._storage.kernel.add(
+            self._observation_rows(observation, rows, "observation"),
+            _rows_of(self._action, action, rows, "action"),
+            _reals_of(reward, rows, "reward"),
+            self._observation_rows(next_observation, rows, "next_observation"),
+            _flags_of(terminated, rows, "terminated"),
+            _flags_of(truncated, rows, "truncated"),
+            given_priority(self.prioritization, priority, td_error, rows),
+            streams,
+        )
+        return np.frombuffer(ids, np.int64)
+
+    def end_episodes(self, stream: Any = None) -> Ints:
+        """End the running episodes here as if truncated, of all environments or of those named.
+
+        For a run that goes on with fresh environments: unfinished n-step transitions are completed, and the next
+        step begins an episode. Returns the ids of the transitions completed.
+        """
+        streams = np.arange(self.num_envs) if stream is None else as_ids(stream).reshape(-1)
+        return np.frombuffer(self._storage.kernel.end_episodes(streams), np.int64)
+
+    def sample(self, batch_size: int, beta: float = 0.5, copy: bool = False) -> Batch:
+        """Draw transitions with replacement by P(i) = p_i^α / Σ p_k^α.
+
+        The batch's arrays are reused by the next sample of the same size, unless `copy` asks for fresh ones.
+        """
+        buffers = None if copy else self._buffers.get(batch_size)
+        if buffers is None or not 0.0 <= beta <= 1.0:
+            check_sample(batch_size, beta)
+            buffers = BatchBuffers(batch_size, self._fields, self._action, self.n_step == 1, self._real)
+            if not copy:
+                if len(self._buffers) == KEPT_BUFFERS:
+                    self._buffers.pop(next(iter(self._buffers)))
+                self._buffers[batch_size] = buffers
+        self._storage.kernel.sample(self._index._rng.random(batch_size), beta, buffers.outputs)
+        return buffers.batch
+
+    def update_priorities(self, ids: Any, td_errors: Any) -> int:
+        """Set sampled transitions' priorities from their TD errors and decay them backward (Algorithm 1).
+
+        Ids overwritten meanwhile are skipped; returns how many rows were applied. NumPy, torch and JAX arrays will do.
+        """
+        return self._index.update(ids, td_errors)
+
+    def priorities(self, ids: Any) -> Reals:
+        """Raw priorities p; NaN for ids that were overwritten."""
+        return self._index.priority(ids)
+
+    def stats(self) -> dict[str, float]:
+        """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
+        return self._index.stats()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the memory contradicts itself."""
+        self._index.check_invariants()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all of it to one file, atomically and without a second copy in memory; loading continues bit for bit."""
+        settings = {
+            "capacity": self.capacity,
+            "observation": [[name, snapshot.to_json(field)] for name, field in self._fields.items()],
+            "action": snapshot.to_json(self._action),
+            "num_envs": self.num_envs,
+            "prioritization": snapshot.to_json(self.prioritization),
+            "n_step": self.n_step,
+            "gamma": self.gamma,
+            "reward_dtype": self._real.str,
+        }
+        with self._index.locked():
+            state = {**self._index.state(), "frames": self._storage.counters()}
+            arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id)}
+            snapshot.write(path, "ReplayMemory", settings, state, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """The memory that was saved; a damaged file is refused."""
+        with snapshot.open_reader(path, "ReplayMemory") as reader:
+            settings, state = reader.settings, reader.state
+            fields = {name: snapshot.field_from_json(field) for name, field in settings["observation"]}
+            memory = cls(
+                settings["capacity"],
+                fields[WHOLE] if WHOLE in fields else fields,
+                snapshot.field_from_json(settings["action"]),
+                settings["num_envs"],
+                snapshot.prioritization_from_json(settings["prioritization"]),
+                settings["n_step"],
+                settings["gamma"],
+                reward_dtype=np.dtype(settings["reward_dtype"]),
+            )
+            memory._storage.set_counters(state["frames"])
+            next_id = state["next_id"]
+            reader.fill({**memory._index.state_arrays(next_id), **memory._storage.used(next_id)})
+            memory._index.set_state(state)
+        return memory
+
+    def _observation_rows(self, value: Any, rows: int, what: str) -> list[npt.NDArray[Any]]:
+        if WHOLE in self._fields:
+            return [_rows_of(self._fields[WHOLE], value, rows, what)]
+        if not isinstance(value, Mapping) or set(value) != set(self._fields):
+            got = sorted(value) if isinstance(value, Mapping) else type(value).__name__
+            raise PserError(f"{what} must be a dict with the fields {sorted(self._fields)}, got {got}: match the spec")
+        return [_rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._ordered]
+
+
+def _rows_of(field: Field, value: Any, rows: int, what: str) -> npt.NDArray[Any]:
+    """The value as a contiguous array of shape (rows, *field.row_shape) and the field's dtype."""
+    shape = (rows, *field.row_shape)
+    array = to_numpy(value, what)
+    if array.dtype != field.dtype:
+        array = _cast(array, field.dtype, hasattr(value, "dtype"), what)
+    if array.shape != shape:
+        if rows != 1 or array.shape != field.row_shape:
+            raise PserError(f"{what} must have shape {shape}, got {array.shape}: one row per environment")
+        array = array.reshape(shape)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _cast(array: npt.NDArray[Any], dtype: np.dtype[Any], typed: bool, what: str) -> npt.NDArray[Any]:
+    # Plain Python numbers have no dtype of their own: whatever keeps their value, or their kind, will do.
+    if np.can_cast(array.dtype, dtype, "safe" if typed else "same_kind"):
+        return array.astype(dtype)
+    if not typed and array.dtype.kind in "iu":
+        cast = array.astype(dtype)
+        if (cast == array).all():
+            return cast
+    raise PserError(f"{what} must be {dtype}, got {array.dtype}: cast it, or declare that dtype")
+
+
+def _reals_of(value: Any, rows: int, what: str) -> Reals:
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (rows,) and value.flags.c_contiguous:
+        return value
+    reals: Reals = as_rows(as_reals(value, what), rows, what)
+    return reals
+
+
+def _flags_of(value: Any, rows: int, what: str) -> npt.NDArray[np.bool_]:
+    flags: npt.NDArray[np.bool_] = as_rows(as_flags(value, what), rows, what)
+    return flags

@@ -1,0 +1,122 @@
+"""What a memory stores: plain arrays, frame stacks, or a dict of these; also read off Gymnasium spaces."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pser.errors import PserError
+
+DType = np.dtype[Any]
+
+
+@dataclass(frozen=True, init=False)
+class Array:
+    """An array of fixed shape and dtype, stored whole for every transition."""
+
+    shape: tuple[int, ...]
+    """Without the environment axis; () for a scalar."""
+    dtype: DType
+    """Given back as it is: a value of another dtype is refused unless the cast is safe."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> None:
+        object.__setattr__(self, "shape", _checked_shape(shape))
+        object.__setattr__(self, "dtype", _checked_dtype(dtype))
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        return self.shape
+
+
+@dataclass(frozen=True, init=False)
+class Frames:
+    """A stack of the newest frames, oldest first, shape (stack, *shape): each frame is stored once."""
+
+    shape: tuple[int, ...]
+    """Of one frame."""
+    stack: int
+    """Frames per observation."""
+    dtype: DType
+    """Of the pixels."""
+    spare: float
+    """Room for the frames that begin episodes, as a share of the capacity. Very short episodes may need more of it:
+    once it is used up, the oldest transitions leave the memory a little before the capacity is reached."""
+
+    def __init__(
+        self, shape: tuple[int, ...], stack: int = 4, dtype: npt.DTypeLike = np.uint8, spare: float = 1 / 128
+    ) -> None:
+        object.__setattr__(self, "shape", _checked_shape(shape))
+        object.__setattr__(self, "dtype", _checked_dtype(dtype))
+        if not 1 <= stack <= 64:
+            raise PserError(f"stack must be from 1 to 64 frames, got {stack}: DQN uses 4")
+        if not 0.0 <= spare <= 64.0:
+            raise PserError(f"spare must be a share of the capacity from 0 to 64, got {spare}: the default is 1/128")
+        object.__setattr__(self, "stack", int(stack))
+        object.__setattr__(self, "spare", float(spare))
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        return (self.stack, *self.shape)
+
+
+Field = Array | Frames
+Fields = dict[str, Field]
+
+WHOLE = ""
+"""The name of the only field of an observation that is not a dict."""
+
+
+def observation_fields(spec: Any) -> Fields:
+    """The named fields of an observation spec; an observation that is one array is the field WHOLE."""
+    if isinstance(spec, Array | Frames):
+        return {WHOLE: spec}
+    if isinstance(spec, Mapping):
+        fields = {str(name): _one_field(part) for name, part in spec.items()}
+    elif hasattr(spec, "spaces") and isinstance(spec.spaces, Mapping):  # gymnasium.spaces.Dict
+        fields = {str(name): _one_field(part) for name, part in spec.spaces.items()}
+    else:
+        return {WHOLE: _one_field(spec)}
+    if not fields or WHOLE in fields:
+        raise PserError(f"a dict observation needs at least one field and no empty name, got {list(fields)}: name them")
+    return fields
+
+
+def action_field(spec: Any) -> Array:
+    """The spec of an action."""
+    field = _one_field(spec)
+    if isinstance(field, Frames):
+        raise PserError(f"an action cannot be a frame stack, got {field}: use pser.Array")
+    return field
+
+
+def _one_field(spec: Any) -> Field:
+    if isinstance(spec, Array | Frames):
+        return spec
+    # Gymnasium spaces tell shape and dtype; asking for the attributes spares importing it.
+    shape, dtype = getattr(spec, "shape", None), getattr(spec, "dtype", None)
+    if shape is None or dtype is None or hasattr(spec, "spaces"):
+        raise PserError(
+            f"cannot store {spec!r}: give pser.Array, pser.Frames, a dict of these, or a Gymnasium space of fixed shape"
+        )
+    return Array(tuple(shape), dtype)
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(n) for n in shape)
+    except TypeError:
+        raise PserError(f"shape must be a tuple of sizes, got {shape!r}: use () for a scalar") from None
+    if any(n < 1 for n in sizes):
+        raise PserError(f"every size in a shape must be at least 1, got {shape!r}: correct the spec")
+    return sizes
+
+
+def _checked_dtype(dtype: npt.DTypeLike) -> DType:
+    kind = np.dtype(dtype)
+    if kind.hasobject or kind.itemsize == 0 or kind.kind not in "?biufc":
+        raise PserError(f"dtype must be a plain number or bool, got {kind}: encode it as one")
+    return kind.newbyteorder("=")

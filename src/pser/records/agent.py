@@ -1,0 +1,29 @@
+"""A trained agent, read back from its run."""
+
+import torch
+
+from pser.env.game import Game
+from pser.errors import DamagedFileError
+from pser.learner.device import configure_torch
+from pser.learner.dqn import DQN
+from pser.learner.games import evaluation_game
+from pser.learner.loop import observation_shape
+from pser.learner.settings import TrainSettings
+from pser.records.folder import RunFolder
+from pser.records.manifest import read_manifest, settings_of
+from pser.records.snapshot import read_snapshot
+
+
+def load_agent(folder: RunFolder, snapshot: str, num_envs: int) -> tuple[DQN, Game, TrainSettings, int]:
+    """The agent of a snapshot ("best" or "last"), games to play, the run's settings, the snapshot's frames."""
+    settings = settings_of(read_manifest(folder.manifest))
+    saved = read_snapshot(folder, snapshot)
+    device: torch.device = configure_torch(settings.run.device, settings.run.threads)
+    game = evaluation_game(settings, num_envs)
+    agent = DQN(settings, observation_shape(game.observation), game.num_actions, seed=0, device=device)
+    if saved.weights.shape != tuple(agent.online_flat.values.shape):
+        raise DamagedFileError(
+            f"the snapshot {snapshot!r} does not fit the network of its manifest: restore them both"
+        )
+    agent.set_weights(saved.weights)
+    return agent, game, settings, saved.frames

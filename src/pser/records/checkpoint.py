@@ -1,0 +1,82 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped, two deep.
+
+A checkpoint is a folder with two files, each with its own checksum: `state.pser` (networks, optimizer, random
+generators, counters, game, positions in the records) and `memory.pser` (the replay memory). It is written under
+another name and renamed when complete, so a folder that bears a checkpoint's name is whole.
+"""
+
+import os
+import shutil
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pser
+from pser.errors import PserError
+from pser.records.container import read_container, write_container
+from pser.records.files import sync_folder
+
+KEPT = 2
+PREFIX = "frames-"
+STATE, MEMORY = "state.pser", "memory.pser"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint."""
+
+    path: Path
+    state: dict[str, Any]
+    memory: "pser.ReplayMemory"
+
+
+def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: "pser.ReplayMemory") -> Path:
+    """Write the checkpoint of this moment, then forget all but the newest two."""
+    folder.mkdir(exist_ok=True)
+    target, temporary = folder / f"{PREFIX}{frames:012d}", folder / f".writing-{os.getpid()}"
+    remove_leftovers(folder)
+    temporary.mkdir()
+    try:
+        memory.save(temporary / MEMORY)
+        write_container(temporary / STATE, state)
+        sync_folder(temporary)
+        if target.exists():  # from before a fallback to an older checkpoint
+            shutil.rmtree(target)
+        os.rename(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(folder)
+    for path in checkpoint_paths(folder)[KEPT:]:
+        shutil.rmtree(path)
+    return target
+
+
+def checkpoint_paths(folder: Path) -> list[Path]:
+    """Complete checkpoints, newest first."""
+    if not folder.is_dir():
+        return []
+    return sorted((path for path in folder.iterdir() if path.name.startswith(PREFIX)), reverse=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what an interrupted write left behind."""
+    for path in folder.glob(".writing-*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def read_newest_checkpoint(folder: Path) -> Checkpoint | None:
+    """The newest checkpoint that is whole; None if none was ever written.
+
+    A damaged one is skipped with a warning, and removed, so that what follows does not end in it.
+    """
+    paths = checkpoint_paths(folder)
+    for path in paths:
+        try:
+            return Checkpoint(path, read_container(path / STATE), pser.ReplayMemory.load(path / MEMORY))
+        except (PserError, OSError) as error:
+            warnings.warn(f"checkpoint {path.name} is damaged and was skipped: {error}", stacklevel=2)
+    if paths:
+        raise PserError(f"no checkpoint in {folder} is whole: start a new run in another folder")
+    return None

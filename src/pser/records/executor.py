@@ -1,0 +1,95 @@
+"""Where the runs of a sweep are carried out: here, or wherever another `Executor` takes them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+LOG_TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep: arguments of the `pser` command, and the folder that holds all it writes."""
+
+    name: str
+    folder: Path
+    arguments: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: the exit code, and its last line if that was not 0."""
+
+    code: int
+    message: str
+
+
+class Executor(Protocol):
+    """Takes jobs and promises their outcomes; what a cluster engine implements to take the local pool's place.
+
+    A job may run anywhere that sees its folder. It is resumed by running it again, so an engine may move it.
+    """
+
+    def submit(self, job: Job) -> "Future[Outcome]":
+        """Carry out the job when there is room; the future never holds an exception of the job itself."""
+
+    def __enter__(self) -> Self:
+        """Start taking jobs."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let running jobs end (or, after an error, stop them)."""
+
+
+class LocalProcesses:
+    """A process of its own for each job, `jobs` at a time: a job that crashes takes no other with it."""
+
+    def __init__(self, jobs: int) -> None:
+        self._threads = ThreadPoolExecutor(jobs)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def submit(self, job: Job) -> "Future[Outcome]":
+        """Run `pser ARGUMENTS` in a new process; its output goes to sweep.log beside the run."""
+        return self._threads.submit(self._carry_out, job)
+
+    def _carry_out(self, job: Job) -> Outcome:
+        if self._stopped:
+            return Outcome(130, "not started")
+        job.folder.parent.mkdir(parents=True, exist_ok=True)
+        path = job.folder.with_name(job.folder.name + ".log")
+        with open(path, "ab") as log:
+            command = [sys.executable, "-m", "pser", *job.arguments]
+            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self._running.add(process)
+            code = process.wait()
+            self._running.discard(process)
+        return Outcome(code, "" if code == 0 else _last_line(path) or f"exit code {code}")
+
+    def __enter__(self) -> Self:
+        """Start taking jobs."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for the jobs; after an error (Ctrl-C) stop them: a sweep started again resumes them."""
+        if kind is not None:
+            self._stopped = True
+            for process in list(self._running):
+                process.terminate()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _last_line(path: Path) -> str:
+    with open(path, "rb") as log:
+        log.seek(max(0, os.path.getsize(path) - LOG_TAIL_BYTES))
+        lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""

@@ -1,0 +1,45 @@
+"""A run's folder: where each file lives, and whether the run may be written there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pser.errors import PserError
+from pser.records.files import write_text
+
+
+class RunFolder:
+    """Paths inside one run's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path / "manifest.json"
+        self.train = path / "train.jsonl"
+        self.evaluations = path / "eval.jsonl"
+        self.final = path / "final.json"
+        self.status = path / "status.json"
+        self.checkpoints = path / "checkpoints"
+        self.snapshots = path / "snapshots"
+        self.tensorboard = path / "tensorboard"
+
+    def create(self) -> None:
+        """Make the folder for a new run; a folder that holds anything else is an error."""
+        if self.manifest.exists():
+            raise PserError(
+                f"{self.path} already holds a run: continue it with --resume {self.path}, or choose another --run-dir"
+            )
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise PserError(f"{self.path} exists and is not empty: choose another --run-dir")
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def write_status(self, state: str, frames: int, error: str | None = None) -> None:
+        """Say how the run stands: running, finished or failed."""
+        write_text(self.status, json.dumps({"state": state, "frames": frames, "error": error}) + "\n")
+
+    def read_status(self) -> dict[str, Any] | None:
+        """The last status written, if any."""
+        try:
+            status = json.loads(self.status.read_text())
+        except (OSError, json.JSONDecodeError):
+            return None
+        return status if isinstance(status, dict) else None

@@ -1,0 +1,46 @@
+"""Snapshots: the weights of an agent as it was at one moment, for evaluation and watching."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pser.errors import PserError
+from pser.records.container import read_container, write_container
+from pser.records.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The online network's parameters, when they were taken, and how they scored."""
+
+    frames: int
+    mean_return: float | None
+    weights: NDArray[np.float32]
+
+    def to_state(self) -> dict[str, Any]:
+        """As a checkpoint or container holds it."""
+        return {"frames": self.frames, "mean_return": self.mean_return, "weights": self.weights}
+
+
+def snapshot_path(folder: RunFolder, name: str) -> Path:
+    """Where the snapshot "best" or "last" lives."""
+    return folder.snapshots / f"{name}.pser"
+
+
+def write_snapshot(folder: RunFolder, name: str, snapshot: Snapshot) -> None:
+    """Replace the named snapshot, atomically."""
+    folder.snapshots.mkdir(exist_ok=True)
+    write_container(snapshot_path(folder, name), snapshot.to_state())
+
+
+def read_snapshot(folder: RunFolder, name: str) -> Snapshot:
+    """Read the named snapshot."""
+    path = snapshot_path(folder, name)
+    if not path.exists():
+        raise PserError(
+            f"{folder.path} has no snapshot {name!r}: let the run reach its first evaluation or checkpoint"
+        )
+    return Snapshot(**read_container(path))

@@ -1,0 +1,37 @@
+"""TensorBoard events beside the JSON records, if the tensorboard package is installed."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+
+class TensorBoard:
+    """Writes every number of a row under its name; without the package, or switched off, writes nothing."""
+
+    def __init__(self, folder: Path, *, enabled: bool, frames: int) -> None:
+        self._writer: Any = None
+        if not enabled:
+            return
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of tensorboard's own imports
+                from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        # What an interrupted run wrote after its checkpoint is hidden by the purge.
+        self._writer = SummaryWriter(str(folder), purge_step=frames + 1 if frames else None)
+
+    def add(self, group: str, row: dict[str, Any]) -> None:
+        """Write the numbers of a row at its frames; nested rows under nested names."""
+        if self._writer is None:
+            return
+        for name, value in row.items():
+            if isinstance(value, dict):
+                self.add(f"{group}/{name}", {"frames": row["frames"], **value})
+            elif isinstance(value, int | float) and name != "frames":
+                self._writer.add_scalar(f"{group}/{name}", value, row["frames"])
+
+    def close(self) -> None:
+        """Write what is pending and close the file."""
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,174 @@
+"""Running a training with its records: the listeners of the training loop, put together."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pser
+from pser.learner.device import configure_torch
+from pser.learner.evaluation import evaluate
+from pser.learner.events import CheckpointDue, EvaluationDue, IntervalLogged, TrainingFinished
+from pser.learner.games import evaluation_game, training_game
+from pser.learner.loop import Trainer, observation_shape
+from pser.learner.seeds import derived_seed
+from pser.learner.settings import TrainSettings
+from pser.records.checkpoint import Checkpoint, read_newest_checkpoint, write_checkpoint
+from pser.records.files import explain_disk_error, require_space
+from pser.records.folder import RunFolder
+from pser.records.jsonl import JsonLines
+from pser.records.manifest import build_manifest, read_manifest, settings_of, write_manifest
+from pser.records.progress import Progress
+from pser.records.snapshot import Snapshot, write_snapshot
+from pser.records.tensorboard import TensorBoard
+
+
+def start_run(settings: TrainSettings, preset: str, path: Path, progress: Progress) -> None:
+    """Train a new agent; all that the run leaves behind goes into `path`, which must be new or empty."""
+    folder = RunFolder(path)
+    training_game(settings).close()  # an unknown game is refused before anything is written
+    folder.create()
+    write_manifest(folder.manifest, build_manifest(settings, preset))
+    _run(folder, settings, None, progress)
+
+
+def resume_run(path: Path, progress: Progress) -> None:
+    """Continue a run from its newest whole checkpoint; a run that was finished is left alone."""
+    folder = RunFolder(path)
+    settings = settings_of(read_manifest(folder.manifest))
+    status = folder.read_status()
+    if status and status["state"] == "finished":
+        progress.said(f"{path} is finished: {status['frames']:,} frames")
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        checkpoint = read_newest_checkpoint(folder.checkpoints)
+    for warning in caught:
+        progress.said(f"warning: {warning.message}")
+    where = (
+        f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start (no checkpoint yet)"
+    )
+    progress.said(f"resuming {path} {where}")
+    _run(folder, settings, checkpoint, progress)
+
+
+def _run(
+    folder: RunFolder, settings: TrainSettings, checkpoint: Checkpoint | None, progress: Progress
+) -> None:
+    frames = checkpoint.state["frames"] if checkpoint else 0
+    try:
+        run = _Run(folder, settings, checkpoint, progress)
+        try:
+            folder.write_status("running", frames)
+            for event in run.trainer.train():
+                frames = event.frames
+                run.listen(event)
+        finally:
+            run.close()
+    except BaseException as error:
+        told = explain_disk_error(error, folder.path) if isinstance(error, OSError) else error
+        try:
+            folder.write_status("failed", frames, str(told) or type(told).__name__)
+        except OSError:
+            pass  # the disk that failed the run fails the note about it
+        if told is not error:
+            raise told from error
+        raise
+    folder.write_status("finished", frames)
+
+
+class _Run:
+    """One process's part of a run: the trainer and everything that listens to it."""
+
+    def __init__(
+        self, folder: RunFolder, settings: TrainSettings, checkpoint: Checkpoint | None, progress: Progress
+    ) -> None:
+        self.folder, self.settings, self.progress = folder, settings, progress
+        device = configure_torch(settings.run.device, settings.run.threads)
+        self.game = training_game(settings)
+        require_space(folder.path, checkpoint_bytes(settings, self.game), "three checkpoints of this run")
+        self.trainer = Trainer(settings, self.game, device)
+        self.best: Snapshot | None = None
+        positions = {"train": 0, "eval": 0}
+        frames = 0
+        if checkpoint is not None:
+            self.trainer.set_state(checkpoint.state["trainer"], checkpoint.memory)
+            positions, frames = checkpoint.state["records"], checkpoint.state["frames"]
+            best = checkpoint.state["best"]
+            self.best = Snapshot(**best) if best else None
+            if self.best:  # the file may be newer than the checkpoint
+                write_snapshot(folder, "best", self.best)
+        self.train = JsonLines(folder.train, positions["train"])
+        self.evaluations = JsonLines(folder.evaluations, positions["eval"])
+        self.tensorboard = TensorBoard(folder.tensorboard, enabled=settings.run.tensorboard, frames=frames)
+
+    def listen(self, event: Any) -> None:
+        """Do what an event asks for."""
+        match event:
+            case IntervalLogged(row=row):
+                self.train.append(row)
+                self.tensorboard.add("train", row)
+                self.progress.logged(row)
+            case EvaluationDue(frames=frames):
+                self._evaluate(frames)
+            case CheckpointDue(frames=frames):
+                self._checkpoint(frames)
+            case TrainingFinished(frames=frames):
+                self.progress.said(f"finished: {frames:,} frames, records in {self.folder.path}")
+
+    def _evaluate(self, frames: int) -> None:
+        settings = self.settings.evaluation
+        game = evaluation_game(self.settings)
+        try:
+            result = evaluate(
+                self.trainer.agent,
+                game,
+                epsilon=settings.eval_epsilon,
+                seed=derived_seed(self.settings.run.seed, "evaluation", frames),
+                episodes=0 if settings.eval_frames else settings.eval_episodes,
+                frames=settings.eval_frames,
+            ).summary()
+        finally:
+            game.close()
+        is_best = (
+            self.best is None
+            or self.best.mean_return is None
+            or result["mean_return"] > self.best.mean_return
+        )
+        if is_best:
+            self.best = Snapshot(frames, result["mean_return"], self.trainer.agent.get_weights())
+            write_snapshot(self.folder, "best", self.best)
+        row = {"frames": frames, **result, "best": is_best}
+        self.evaluations.append(row)
+        self.tensorboard.add("eval", {key: value for key, value in row.items() if key != "best"})
+        self.progress.evaluated(row)
+
+    def _checkpoint(self, frames: int) -> None:
+        state = {
+            "frames": frames,
+            "trainer": self.trainer.get_state(),
+            "records": {"train": self.train.sync(), "eval": self.evaluations.sync()},
+            "best": self.best.to_state() if self.best else None,
+        }
+        write_checkpoint(self.folder.checkpoints, frames, state, self.trainer.memory)
+        write_snapshot(self.folder, "last", Snapshot(frames, None, self.trainer.agent.get_weights()))
+        self.folder.write_status("running", frames)
+
+    def close(self) -> None:
+        """Close files and games."""
+        self.train.close()
+        self.evaluations.close()
+        self.tensorboard.close()
+        self.game.close()
+
+
+def checkpoint_bytes(settings: TrainSettings, game: Any) -> int:
+    """About what the two kept checkpoints and the one being written take on disk when the memory is full."""
+    spec = game.observation
+    if isinstance(spec, pser.Frames):
+        item = int(np.prod(spec.shape))
+    else:
+        item = 2 * int(np.prod(observation_shape(spec))) * np.dtype(spec.dtype).itemsize
+    steps = settings.run.budget_frames // game.frames_per_step
+    return 3 * min(settings.replay.capacity, steps) * (item + 64)

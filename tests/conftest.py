@@ -1,0 +1,19 @@
+"""Hypothesis profiles, and the tests folder on the path so that every test can import the model."""
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+COMMON = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+# HYPOTHESIS_PROFILE=thorough searches longer; CI repeats the same examples so that a red build stays red.
+settings.register_profile("default", max_examples=40, stateful_step_count=30, derandomize=True, **COMMON)
+settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, **COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -1,0 +1,133 @@
+"""A Hypothesis state machine: any sequence of calls leaves a `PriorityIndex` equal to the model."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import pser
+from model import IndexModel
+from pser.errors import PserError
+from strategies import (
+    append_both,
+    as_prioritization,
+    assert_same_index,
+    assert_valid_draw,
+    given_priorities,
+    per_rules,
+    pser_rules,
+    rank_rules,
+    td_errors,
+    uniform_rules,
+    update_both,
+)
+
+
+class IndexMachine(RuleBasedStateMachine):
+    """Random appends over streams, episode ends, overwrites, samples, updates, stale ids, save and load."""
+
+    rules = pser_rules
+
+    @initialize(
+        data=st.data(), capacity=st.integers(1, 40), streams=st.sampled_from([1, 3]), seed=st.integers(0, 99)
+    )
+    def start(self, data, capacity, streams, seed):
+        rules = data.draw(self.rules)
+        self.index = pser.PriorityIndex(capacity, as_prioritization(rules), num_streams=streams, seed=seed)
+        self.model = IndexModel(capacity, rules, streams)
+        self.rng = np.random.default_rng(seed)
+        self.started = set()
+
+    def firsts(self, streams, wanted):
+        """A stream's very first transition begins an episode."""
+        result = []
+        for stream, first in zip(streams, wanted, strict=True):
+            result.append(first or stream not in self.started)
+            self.started.add(stream)
+        return result
+
+    def append_rows(self, data, streams, named):
+        wanted = [data.draw(st.integers(0, 5)) == 0 for _ in streams]
+        how = data.draw(st.sampled_from(["MaxPrio", "priority", "td_error"]))
+        rows = len(streams)
+        priority = td_error = None
+        if how == "priority":
+            priority = data.draw(st.lists(given_priorities, min_size=rows, max_size=rows))
+        elif how == "td_error":
+            td_error = data.draw(st.lists(td_errors, min_size=rows, max_size=rows))
+        firsts = self.firsts(streams, wanted)
+        append_both(
+            self.index, self.model, firsts, streams if named else None, priority=priority, td_error=td_error
+        )
+
+    @rule(data=st.data(), repeats=st.integers(1, 4))
+    def append_in_lockstep(self, data, repeats):
+        for _ in range(repeats):
+            self.append_rows(data, list(range(self.model.num_streams)), named=False)
+
+    @rule(data=st.data())
+    def append_named_streams(self, data):
+        streams = data.draw(st.lists(st.integers(0, self.model.num_streams - 1), min_size=1, max_size=8))
+        self.append_rows(data, streams, named=True)
+
+    @precondition(lambda self: len(self.model) > 0)
+    @rule(k=st.integers(1, 50), beta=st.sampled_from([0.0, 0.4, 0.5, 1.0]), data=st.data())
+    def sample_and_maybe_update(self, k, beta, data):
+        ids, weights = self.index.sample(k, beta=beta)
+        uniforms = self.rng.random(k).tolist()
+        assert_valid_draw(self.model, ids.tolist(), uniforms)
+        np.testing.assert_allclose(weights, self.model.weights(ids.tolist(), beta), rtol=1e-12, atol=0)
+        if data.draw(st.booleans()):
+            update_both(
+                self.index, self.model, ids.tolist(), [data.draw(td_errors) * (1 + j) for j in range(k)][:k]
+            )
+
+    @precondition(lambda self: self.model.next_id > 0)
+    @rule(data=st.data())
+    def update_any_id_ever_written(self, data):
+        oldest = max(0, self.model.oldest_id - 5)  # a few overwritten ones among them
+        rows = data.draw(
+            st.lists(st.tuples(st.integers(oldest, self.model.next_id - 1), td_errors), max_size=12)
+        )
+        update_both(self.index, self.model, [i for i, _ in rows], [d for _, d in rows])
+
+    @precondition(lambda self: self.model.next_id > 0)
+    @rule(bad=st.sampled_from([float("nan"), float("inf"), 1e101]), data=st.data())
+    def bad_update_changes_nothing(self, bad, data):
+        good = data.draw(st.integers(self.model.oldest_id, self.model.next_id - 1))
+        with pytest.raises(PserError):
+            self.index.update([good, good], [5.0, bad])
+        with pytest.raises(PserError):
+            self.index.update([good, self.model.next_id], [5.0, 5.0])
+
+    @rule()
+    def save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.index.save(Path(folder) / "index")
+            self.index = pser.PriorityIndex.load(Path(folder) / "index")
+
+    @invariant()
+    def equals_the_model(self):
+        if hasattr(self, "index"):
+            assert_same_index(self.index, self.model)
+
+
+class PerMachine(IndexMachine):
+    rules = per_rules
+
+
+class RankMachine(IndexMachine):
+    rules = rank_rules
+
+
+class UniformMachine(IndexMachine):
+    rules = uniform_rules
+
+
+TestPser = IndexMachine.TestCase
+TestPer = PerMachine.TestCase
+TestRank = RankMachine.TestCase
+TestUniform = UniformMachine.TestCase

@@ -1,0 +1,162 @@
+"""SEMANTICS: one thread may add while another samples and updates. A short stress."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pser
+from model import Rules
+from strategies import as_prioritization
+
+from .games import FrameGame
+
+SECONDS = 0.4
+KINDS = [Rules(), Rules(decay="add", window=None, rho=0.8), Rules(kind="rank"), Rules(kind="uniform")]
+
+
+def run_together(*jobs):
+    """Run every job in its own thread until the time is over; the first error of any is raised here."""
+    stop, errors = threading.Event(), []
+
+    def guarded(job):
+        try:
+            job(stop)
+        except BaseException as error:
+            errors.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=guarded, args=(job,), daemon=True) for job in jobs]
+    for thread in threads:
+        thread.start()
+    stop.wait(SECONDS)
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    if errors:
+        raise errors[0]
+
+
+@pytest.mark.parametrize("rules", KINDS, ids=lambda r: f"{r.kind}-{r.decay}")
+def test_adding_while_sampling_and_updating_an_index(rules):
+    index = pser.PriorityIndex(500, as_prioritization(rules), num_streams=4, seed=0)
+    index.append([True] * 4)
+    counts = {"added": 4, "applied": 0, "rows": 0}
+
+    def add(stop):
+        rng = np.random.default_rng(1)
+        while not stop.is_set():
+            ids = index.append(rng.random(4) < 0.05)
+            assert (np.diff(ids) == 1).all()
+            counts["added"] += 4
+
+    def learn(stop):
+        rng = np.random.default_rng(2)
+        while not stop.is_set():
+            ids, weights = index.sample(32, beta=0.5)
+            assert ((weights > 0) & (weights <= 1.0)).all()
+            counts["applied"] += index.update(ids, rng.normal(size=32))
+            counts["rows"] += 32
+
+    def watch(stop):
+        while not stop.is_set():
+            stats = index.stats()
+            assert 0 < stats["size"] <= 500
+            index.check_invariants()
+            time.sleep(0.001)
+
+    run_together(add, learn, watch)
+    index.check_invariants()
+    stats = index.stats()
+    assert counts["rows"] > 0
+    assert index.next_id == stats["added"] == counts["added"]
+    assert stats["updates_applied"] == counts["applied"]
+    assert stats["updates_applied"] + stats["updates_skipped_stale"] == counts["rows"]
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("frames", [True, False], ids=["frames", "array"])
+def test_adding_while_sampling_and_updating_a_memory_never_mixes_transitions(frames, n_step):
+    """Every observation carries its own checksum, so that a torn row is seen."""
+    observation = pser.Frames((4, 4), stack=2) if frames else pser.Array((16,), np.int64)
+    memory = pser.ReplayMemory(
+        capacity=300,
+        observation=observation,
+        action=pser.Array((), np.int64),
+        num_envs=2,
+        prioritization=pser.PSER(),
+        n_step=n_step,
+        seed=0,
+    )
+
+    def step(t):
+        if frames:
+            frame = [np.full((4, 4), (t + k) % 251, np.uint8) for k in range(3)]
+            x, y = np.stack(frame[:2]), np.stack(frame[1:])
+        else:
+            x, y = np.full(16, t), np.full(16, t + 1)
+        no = np.zeros(2, bool)
+        memory.add(
+            np.stack([x, x]), [t, t], [float(t % 7)] * 2, np.stack([y, y]), no, np.full(2, t % 40 == 39)
+        )
+
+    for t in range(10):
+        step(t)
+
+    def add(stop):
+        t = 10
+        while not stop.is_set():
+            step(t)
+            t += 1
+
+    def learn(stop):
+        rng = np.random.default_rng(2)
+        while not stop.is_set():
+            batch = memory.sample(32, beta=0.5)
+            t = batch.action
+            reached = np.minimum(t + n_step, t - t % 40 + 40)
+            for got, at in ((batch.observation, t), (batch.next_observation, reached)):
+                if frames:
+                    stacks = got.reshape(32, 2, 16)
+                    assert (stacks[:, 0] == (at % 251)[:, None]).all()
+                    assert (stacks[:, 1] == ((at + 1) % 251)[:, None]).all()
+                else:
+                    assert (got == at[:, None]).all()
+            memory.update_priorities(batch.ids, rng.normal(size=32))
+
+    def watch(stop):
+        while not stop.is_set():
+            memory.stats()
+            memory.check_invariants()
+            time.sleep(0.001)
+
+    run_together(add, learn, watch)
+    memory.check_invariants()
+
+
+def test_saving_while_another_thread_adds_gives_a_whole_memory(tmp_path):
+    memory = pser.ReplayMemory(
+        capacity=200, observation=pser.Frames((2, 3), stack=3), action=pser.Array((), np.int64), seed=0
+    )
+    game = FrameGame((2, 3), 3)
+    counts = []
+
+    def add(stop):
+        t = 0
+        while not stop.is_set():
+            observation, following, terminated, truncated = game.step("terminated" if t % 9 == 8 else "")
+            memory.add(observation, t, 0.0, following, terminated, truncated)
+            t += 1
+
+    def save(stop):
+        while not stop.is_set():
+            path = tmp_path / "memory"
+            memory.save(path)
+            loaded = pser.ReplayMemory.load(path)
+            loaded.check_invariants()
+            counts.append(len(loaded))
+
+    run_together(add, save)
+    assert counts == sorted(counts)
