@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from benchmarks.workload import Workload
+if TYPE_CHECKING:  # the command itself runs without NumPy
+    from benchmarks.workload import Workload
 
 Case = Callable[[int], object]
 """One iteration of what is timed; its argument counts iterations, to cycle through prepared inputs."""

@@ -10,17 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-BATCH = 32
-ALPHA = 0.5
-BETA = 0.5
-EPS = 1e-4
-ETA = 0.7
-RHO = 0.4
-GAMMA = 0.99
-STACK = 4
-FRAME = (84, 84)
-POOL = 64
-"""Prepared TD-error vectors (and steps to add) a case cycles through; a power of two."""
+from benchmarks.settings import BATCH, FRAME, POOL, STACK
 
 
 class Transitions(NamedTuple):

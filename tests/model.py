@@ -110,7 +110,7 @@ def probabilities_of(masses: Sequence[float]) -> list[float]:
     """P(i) = p_i^α / Σ_k p_k^α (Eq. 5); without any mass, uniform."""
     total = math.fsum(masses)
     if total == 0.0:
-        return [1.0 / len(masses)] * len(masses)
+        return [1.0 / len(masses) for _ in masses]
     return [m / total for m in masses]
 
 
@@ -134,6 +134,8 @@ class Entry:
     stream: int
     predecessor: int | None
     priority: float
+    own_mass: float = 0.0  # what its own insertion or last update gave; anything above came by decay
+    replays: int = 0  # own updates
 
 
 @dataclass
@@ -149,6 +151,8 @@ class IndexModel:
     max_priority: float = 1.0
     updates_applied: int = 0
     updates_skipped_stale: int = 0
+    decayed_mass_seen: float = 0.0
+    decayed_mass_lost: float = 0.0
 
     # -------------------------------------------------------------------------------------- reading
 
@@ -206,13 +210,56 @@ class IndexModel:
         largest = largest_weight(compared, size, beta)
         return [is_weight(probabilities[i], size, beta) / largest for i in batch]
 
-    def cumulative_bounds(self) -> dict[int, tuple[float, float]]:
-        """The share of the mass, from..to in [0, 1], that draws each id: id i lies in slot i mod capacity."""
+    def stats(self) -> dict[str, float]:
+        """The numbers to watch while training."""
+        masses, probabilities = self.masses(), self.probabilities()
+        size, total = len(self.entries), self.total_mass()
+        decayed = (
+            math.fsum(max(0.0, masses[i] - e.own_mass) for i, e in self.entries.items())
+            if self.rules.kind in ("pser", "per")
+            else 0.0
+        )
+        replays = [entry.replays for entry in self.entries.values()]
+        ages = {i: self.next_id - 1 - i for i in self.entries}
+        return {
+            "size": size,
+            "capacity": self.capacity,
+            "added": self.next_id,
+            "total_mass": total,
+            "max_priority": self.max_priority,
+            "effective_sample_size": 1.0 / math.fsum(p * p for p in probabilities.values()) if size else 0.0,
+            "decayed_share": decayed / total if total else 0.0,
+            "decayed_mass_seen": self.decayed_mass_seen,
+            "decayed_mass_lost": self.decayed_mass_lost,
+            "collapse": self.decayed_mass_lost / self.decayed_mass_seen if self.decayed_mass_seen else 0.0,
+            "age_mean": math.fsum(p * ages[i] for i, p in probabilities.items()),
+            "replays_mean": math.fsum(replays) / size if size else 0.0,
+            "replays_max": max(replays, default=0),
+            "never_replayed_share": replays.count(0) / size if size else 0.0,
+            "updates_applied": self.updates_applied,
+            "updates_skipped_stale": self.updates_skipped_stale,
+        }
+
+    def is_median_age(self, age: float) -> bool:
+        """At least half of the mass is no older than `age`, and at least half no younger, up to rounding."""
         probabilities = self.probabilities()
-        by_slot = sorted(probabilities, key=lambda i: i % self.capacity)
+        newest = self.next_id - 1
+        no_older = math.fsum(p for i, p in probabilities.items() if newest - i <= age)
+        no_younger = math.fsum(p for i, p in probabilities.items() if newest - i >= age)
+        return min(no_older, no_younger) >= 0.5 - 1e-9
+
+    def cumulative_bounds(self) -> dict[int, tuple[float, float]]:
+        """The share of the mass, from..to in [0, 1], that draws each id.
+
+        By mass, transitions lie in the order of their slots (i mod capacity); without any, in that of their ids.
+        """
+        probabilities = self.probabilities()
+        order = sorted(probabilities)
+        if self.rules.kind != "uniform" and self.total_mass() > 0.0:
+            order.sort(key=lambda i: i % self.capacity)
         bounds: dict[int, tuple[float, float]] = {}
-        for position, transition in enumerate(by_slot):
-            below = math.fsum(probabilities[i] for i in by_slot[:position])
+        for position, transition in enumerate(order):
+            below = math.fsum(probabilities[i] for i in order[:position])
             bounds[transition] = (below, below + probabilities[transition])
         return bounds
 
@@ -255,7 +302,7 @@ class IndexModel:
             self.entries[transition] = Entry(stream, predecessor, 1.0)
             return transition
         priority = self.max_priority if given is None else given
-        self.entries[transition] = Entry(stream, predecessor, priority)
+        self.entries[transition] = Entry(stream, predecessor, priority, self.own_mass(priority))
         self.max_priority = max(self.max_priority, priority)
         if given is not None and self.rules.decay_on_insert:
             self.apply_decays({transition: priority})
@@ -276,6 +323,8 @@ class IndexModel:
         live = [(i, d) for i, d in rows if i in self.entries]
         self.updates_applied += len(live)
         self.updates_skipped_stale += len(rows) - len(live)
+        for transition in {i for i, _ in live}:
+            self.entries[transition].replays += 1
         if self.rules.kind == "uniform":
             return len(live)
         fresh: dict[int, float] = {}
@@ -284,13 +333,27 @@ class IndexModel:
         eta = self.rules.eta if self.rules.kind == "pser" else 0.0
         for transition, value in fresh.items():
             entry = self.entries[transition]
+            before = self.own_mass(entry.priority)
             entry.priority = retained_priority(value, eta, entry.priority)
+            self.meter_collapse(entry, before)
             self.max_priority = max(self.max_priority, entry.priority)
         if self.rules.decay_from == "priority":
             self.apply_decays({i: self.entries[i].priority for i in fresh})
         else:
             self.apply_decays(fresh)
         return len(live)
+
+    def own_mass(self, priority: float) -> float:
+        """p^α, whatever else is in memory; a rank has no mass of its own."""
+        return proportional_mass(priority, self.rules.alpha) if self.rules.kind in ("pser", "per") else 0.0
+
+    def meter_collapse(self, entry: Entry, before: float) -> None:
+        """How much mass that came by decay an own update saw, and how much of it that update took away."""
+        after = self.own_mass(entry.priority)
+        decayed = max(0.0, before - entry.own_mass)
+        self.decayed_mass_seen += decayed
+        self.decayed_mass_lost += min(decayed, max(0.0, before - after))
+        entry.own_mass = after
 
     def apply_decays(self, sources: dict[int, float]) -> None:
         """Send ρ^l of every source back along its episode, l = 1..W; all that arrives at one place counts."""

@@ -155,3 +155,21 @@ def memory_pair(
         seed=seed,
     )
     return memory, MemoryModel(capacity, stated, num_envs, n_step, gamma)
+
+
+def assert_same_stats(stats: dict[str, float], model: IndexModel) -> None:
+    """Every statistic equals the model's; those that look at decay are metered in single precision."""
+    single = {"decayed_share", "decayed_mass_seen", "decayed_mass_lost", "collapse"}
+    total = max(model.total_mass(), model.decayed_mass_seen, 1e-300)
+    for name, expected in model.stats().items():
+        if name == "collapse":
+            if model.decayed_mass_seen > 1e-3 * total:
+                np.testing.assert_allclose(stats[name], expected, rtol=0, atol=1e-3)
+        elif name == "decayed_share":
+            np.testing.assert_allclose(stats[name], expected, rtol=0, atol=1e-6)
+        elif name in single:
+            np.testing.assert_allclose(stats[name], expected, rtol=1e-6, atol=1e-6 * total * len(model))
+        else:
+            np.testing.assert_allclose(stats[name], expected, rtol=1e-12, atol=1e-12, err_msg=name)
+    if len(model):
+        assert model.is_median_age(stats["age_median"])

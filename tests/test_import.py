@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import sys
-import numpy
+import numpy, numpy.random
 before = set(sys.modules)
 import pser
 new = {name.split(".")[0] for name in set(sys.modules) - before}

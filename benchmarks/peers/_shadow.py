@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.workload import ETA, RHO, Workload
+from benchmarks.settings import ETA, RHO
+from benchmarks.workload import Workload
 
 
 class ShadowPriorities:
@@ -15,7 +16,7 @@ class ShadowPriorities:
         self._capacity = load.capacity
         self._priority = load.fill_errors.copy()
         self._depth = load.depth
-        # Farthest first: where a window is cut short by the episode's start, the strongest decay is written last.
+        # Farthest first: where the episode's start cuts a window short, the strongest decay is written last.
         self._lags = np.arange(window, 0, -1)[:, None]
         self._decay = RHO**self._lags
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.peer import Case, Scenario
 from benchmarks.peers._shadow import ShadowPriorities
-from benchmarks.workload import ALPHA, BATCH, BETA, EPS, FRAME, POOL, STACK, Transitions, Workload
+from benchmarks.settings import ALPHA, BATCH, BETA, EPS, FRAME, POOL, STACK
+from benchmarks.workload import Transitions, Workload
 
 SMALL = {
     "obs": {"shape": 4, "dtype": np.float32},
@@ -42,10 +43,11 @@ class Cpprb:
     name = "cpprb"
     distributions = ("cpprb",)
     notes = (
-        "No PSER and no way to read a stored priority: the user's own copy of the priorities (NumPy) gives η and the "
-        "decay, and all priorities are written in one `update_priorities` call.",
-        "No call that samples indices without the transitions: its whole-batch times stand in the priorities table.",
-        "A step of 64 environments is one `add` of 64 rows; its rows have one `done`, not `terminated` and `truncated`.",
+        "No PSER and no way to read a stored priority: the user's own copy of the priorities (NumPy) "
+        "gives η and the decay, and all priorities are written in one `update_priorities` call.",
+        "No call that samples indices without the transitions.",
+        "A step of 64 environments is one `add` of 64 rows; its rows have one `done`, not "
+        "`terminated` and `truncated`.",
         'Frames: `stack_compress="obs"`, `next_of="obs"`, stack on the last axis, as it requires.',
     )
 
@@ -75,7 +77,9 @@ class Cpprb:
 
             def learn(i: int) -> None:
                 batch = buffer.sample(BATCH, beta=BETA)
-                buffer.update_priorities(*shadow.update(batch["indexes"].astype(np.int64), np.abs(errors[i % POOL])))
+                buffer.update_priorities(
+                    *shadow.update(batch["indexes"].astype(np.int64), np.abs(errors[i % POOL]))
+                )
 
             return learn
 

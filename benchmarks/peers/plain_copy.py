@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from benchmarks.peer import Case, Scenario
-from benchmarks.workload import BATCH, FRAME, STACK, Workload
+from benchmarks.settings import BATCH, FRAME, STACK
+from benchmarks.workload import Workload
 
 
 class PlainCopy:
@@ -16,8 +17,8 @@ class PlainCopy:
     name = "plain copy"
     distributions = ()
     notes = (
-        "No memory: `np.copyto` of one contiguous (32, 5, 84, 84) block of bytes into a reused array, from a random "
-        "place of a source as large as all the frames.",
+        "No memory: `np.copyto` of one contiguous (32, 5, 84, 84) block of bytes into a reused array,"
+        " from a random place of a source as large as all the frames.",
     )
 
     def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:

@@ -11,7 +11,8 @@ from ReplayTables.PER import PERConfig, PrioritizedReplay
 from ReplayTables.PSER import PrioritizedSequenceReplay, PSERConfig
 
 from benchmarks.peer import Case, Scenario
-from benchmarks.workload import ALPHA, BATCH, BETA, EPS, GAMMA, POOL, RHO, Workload
+from benchmarks.settings import ALPHA, BATCH, BETA, EPS, GAMMA, POOL, RHO
+from benchmarks.workload import Workload
 
 
 def _fill(buffer: Any, load: Workload) -> Any:
@@ -24,7 +25,9 @@ def _fill(buffer: Any, load: Workload) -> Any:
         i = position % load.capacity
         extra = {"priority": masses[i]}
         out = buffer.add_step(
-            Timestep(x=rows.observation[i], a=rows.action[i], r=reward, gamma=GAMMA, terminal=False, extra=extra)
+            Timestep(
+                x=rows.observation[i], a=rows.action[i], r=reward, gamma=GAMMA, terminal=False, extra=extra
+            )
         )
         reward = rows.reward[i]
         if rows.terminated[i] or rows.truncated[i]:
@@ -41,9 +44,7 @@ def _per(load: Workload) -> Any:
 
 
 def _pser(load: Workload, window: int) -> Any:
-    config = PSERConfig(
-        priority_exponent=ALPHA, trace_decay=RHO**ALPHA, trace_depth=window, combinator="max"
-    )
+    config = PSERConfig(priority_exponent=ALPHA, trace_decay=RHO**ALPHA, trace_depth=window, combinator="max")
     return _fill(PrioritizedSequenceReplay(load.capacity, 1, np.random.default_rng(0), config), load)
 
 
@@ -63,10 +64,12 @@ class ReplayTables:
     name = "ReplayTables"
     distributions = ("ReplayTables-andnp", "numba")
     notes = (
-        "Its own PSER, with MAX: no η, and a truncated episode is no boundary (it is given as terminal here).",
-        "No call that samples indices without the transitions: its whole-batch times stand in the priorities table.",
+        "Its own PSER, with MAX: no η, and a truncated episode is no boundary (it is given as "
+        "terminal here).",
+        "No call that samples indices without the transitions.",
         "One stream only: a step of 64 environments is 64 `add_step` calls.",
-        "Frames: stacks are stored whole, each once (the next observation of a step is the observation of the following).",
+        "Frames: stacks are stored whole, each once (the next observation of a step is the "
+        "observation of the following).",
     )
 
     def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:
@@ -109,17 +112,13 @@ class ReplayTables:
         for step, mass in zip(load.frame_steps(), masses, strict=True):
             extra = {"priority": mass}
             buffer.add_step(
-                Timestep(x=step.observation, a=step.action, r=reward, gamma=GAMMA, terminal=False, extra=extra)
+                Timestep(
+                    x=step.observation, a=step.action, r=reward, gamma=GAMMA, terminal=False, extra=extra
+                )
             )
             reward = step.reward
-            if step.terminated:
+            if step.terminated or step.truncated:
                 buffer.add_step(Timestep(x=None, a=None, r=reward, gamma=0.0, terminal=True))
-                reward = None
-            elif step.truncated:
-                buffer.add_step(
-                    Timestep(x=step.next_observation, a=0, r=reward, gamma=GAMMA, terminal=False, extra=extra)
-                )
-                buffer.flush()
                 reward = None
 
         def sample(i: int) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from tianshou.data import Batch, PrioritizedReplayBuffer, PrioritizedVectorReplayBuffer, ReplayBuffer
 
 from benchmarks.peer import Case, Scenario
-from benchmarks.workload import ALPHA, BATCH, BETA, ETA, POOL, RHO, STACK, Transitions, Workload
+from benchmarks.settings import ALPHA, BATCH, BETA, ETA, POOL, RHO, STACK
+from benchmarks.workload import Transitions, Workload
 
 torch.set_num_threads(1)
 
@@ -49,8 +50,8 @@ class Decay:
     def __init__(self, buffer: PrioritizedReplayBuffer, window: int) -> None:
         self._buffer = buffer
         self._window = window
-        # Rows: predecessors, farthest first, then the batch itself. Where two rows name one transition (`prev` stays
-        # at an episode's start) the later row is the one that stands, and it is the stronger.
+        # Rows: predecessors, farthest first, then the batch itself. Where two rows name one transition
+        # (`prev` stays at an episode's start) the later row stands, and it is the stronger.
         self._decay = RHO ** np.arange(window, -1, -1)[:, None]
         self._keep = np.array([1.0] * window + [ETA])[:, None]
 
@@ -72,13 +73,14 @@ class Tianshou:
     name = "tianshou"
     distributions = ("tianshou", "torch", "numba")
     notes = (
-        "No PSER: `prev` walks back over the window, `weight` gives the stored masses, and one `update_weight` call writes "
-        "the larger values.",
-        "Priorities alone: `sample_indices`, `get_weight`, `update_weight`, without the batch of transitions.",
-        "A step of 64 environments goes into a `PrioritizedVectorReplayBuffer`. The `Batch` that `add` takes is built "
-        "outside the timed part.",
-        "Frames: `stack_num=4, ignore_obs_next=True, save_only_last_obs=True`, as in its own Atari examples: at the end "
-        "of a truncated episode the next observation is not the true one.",
+        "No PSER: `prev` walks back over the window, `weight` gives the stored masses, and one "
+        "`update_weight` call writes the larger values.",
+        "Priorities alone: `sample_indices`, `get_weight`, `update_weight`, without the batch of "
+        "transitions.",
+        "A step of 64 environments goes into a `PrioritizedVectorReplayBuffer`. The `Batch` that "
+        "`add` takes is built outside the timed part.",
+        "Frames: `stack_num=4, ignore_obs_next=True, save_only_last_obs=True`, as in its own Atari "
+        "examples: at the end of a truncated episode the next observation is not the true one.",
     )
 
     def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:

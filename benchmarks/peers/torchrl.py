@@ -12,7 +12,8 @@ from torchrl.data import LazyTensorStorage, PrioritizedReplayBuffer
 from torchrl.data.replay_buffers import PrioritizedSampler
 
 from benchmarks.peer import Case, Scenario
-from benchmarks.workload import ALPHA, BATCH, BETA, EPS, ETA, POOL, RHO, FrameStep, Transitions, Workload
+from benchmarks.settings import ALPHA, BATCH, BETA, EPS, ETA, POOL, RHO
+from benchmarks.workload import FrameStep, Transitions, Workload
 
 torch.set_num_threads(1)
 
@@ -45,7 +46,9 @@ def _empty(capacity: int) -> PrioritizedReplayBuffer:
 def _filled(load: Workload) -> PrioritizedReplayBuffer:
     buffer = _empty(load.capacity)
     buffer.extend(_tensordict(load.transitions))
-    buffer.update_priority(torch.arange(load.capacity), torch.as_tensor(load.fill_errors, dtype=torch.float32))
+    buffer.update_priority(
+        torch.arange(load.capacity), torch.as_tensor(load.fill_errors, dtype=torch.float32)
+    )
     return buffer
 
 
@@ -56,7 +59,7 @@ class Decay:
         self._capacity = load.capacity
         self._priority = torch.as_tensor(load.fill_errors, dtype=torch.float32).clone()
         self._depth = torch.as_tensor(load.depth)
-        # Farthest first: where a window is cut short by the episode's start, the strongest decay is written last.
+        # Farthest first: where the episode's start cuts a window short, the strongest decay is written last.
         self._lags = torch.arange(window, 0, -1)[:, None]
         self._decay = RHO**self._lags
 
@@ -77,11 +80,13 @@ class TorchRL:
     name = "torchrl"
     distributions = ("torchrl", "tensordict", "torch")
     notes = (
-        "Its own environment: none of its published wheels loads its compiled part with the torch the other rows use.",
-        "No PSER and no public reader of a stored priority: the user's own copy of the priorities (torch) gives η and "
-        "the decay, and all priorities are written in one `update_priority` call.",
+        "Its own environment: none of its published wheels loads its compiled part with the torch the"
+        " other rows use.",
+        "No PSER and no public reader of a stored priority: the user's own copy of the priorities "
+        "(torch) gives η and the decay, and all priorities are written in one `update_priority` call.",
         "Priorities alone: a `PrioritizedSampler` over the storage, without reading it.",
-        "A step of 64 environments is one `extend` of 64 rows. The `TensorDict` is built outside the timed part.",
+        "A step of 64 environments is one `extend` of 64 rows. The `TensorDict` is built outside the "
+        "timed part.",
         "Frames: stacks are stored whole, observation and next observation each. One thread.",
     )
 
@@ -104,7 +109,9 @@ class TorchRL:
 
         def sampler() -> PrioritizedSampler:
             made = PrioritizedSampler(load.capacity, alpha=ALPHA, beta=BETA, eps=EPS)
-            made.update_priority(torch.arange(load.capacity), torch.as_tensor(load.fill_errors, dtype=torch.float32))
+            made.update_priority(
+                torch.arange(load.capacity), torch.as_tensor(load.fill_errors, dtype=torch.float32)
+            )
             return made
 
         per = sampler()

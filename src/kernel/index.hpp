@@ -24,14 +24,21 @@ namespace pser {
 // In place of a row's priority: the largest ever recorded (MaxPrio), and no decay on insertion.
 constexpr double kMaxPrio = std::numeric_limits<double>::quiet_NaN();
 
-// What is known of sixteen neighbouring slots, side by side: one leaf node of the tree and all that updates touch.
-struct alignas(64) Block {
-  double mass[kFan];       // p^α, 0 for an empty slot
-  double priority[kFan];   // raw p
-  double own_mass[kFan];   // the mass its own last update or insertion gave; what exceeds it came by decay
-  int32_t back[kFan];      // distance to the predecessor, 0 if there is none
-  uint32_t replays[kFan];  // own updates since insertion
+// What is known of a transition beside its mass and its predecessor.
+struct Record {
+  double priority;   // raw p
+  float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
+  uint32_t replays;  // own updates since insertion
 };
+
+// Sixteen neighbouring slots. Most of an update only compares masses along a path: these share three cache lines.
+struct alignas(64) Block {
+  double mass[kFan];   // p^α, 0 for an empty slot: a leaf node of the tree
+  int32_t back[kFan];  // distance to the predecessor, 0 if there is none
+  Record record[kFan];
+};
+
+constexpr double kCompareMasses = 0.05;  // the least α at which p^α tells priorities apart to 14 digits
 
 struct Counters {
   int64_t updates_applied = 0;
@@ -47,6 +54,7 @@ class Index {
         powers_(rules),
         capacity_(capacity),
         blocks_((capacity + kFan - 1) / kFan),
+        lockstep_(static_cast<size_t>(capacity / 64 + 1), 0),
         last_id_(static_cast<size_t>(streams), -1),
         sums_(Reduce::kSum, blocks_.data()->mass, sizeof(Block) / sizeof(double), blocks_.size()) {
     if (rules.weights_by_memory && rules.kind == Kind::kProportional)
@@ -118,7 +126,7 @@ class Index {
   // Forget the oldest transition: it can no longer be sampled, updated or reached by decay. A refresh must follow.
   void evict_oldest() {
     const int64_t slot = slot_of(oldest_id_);
-    if (ranks_) ranks_->erase(block(slot).priority[lane(slot)], oldest_id_);
+    if (ranks_) ranks_->erase(record(slot).priority, oldest_id_);
     set_mass(slot, 0.0);
     ++oldest_id_;
   }
@@ -153,14 +161,14 @@ class Index {
       for (int64_t i = 0; i < count; ++i) {
         ids[i] = ranks_->at(offsets_[i]);
         const int64_t slot = slot_of(ids[i]);
-        masses_[i] = ranks_->mass(block(slot).priority[lane(slot)]);
+        masses_[i] = ranks_->mass(record(slot).priority);
       }
     } else {
       sums_.descend(count, offsets_.data(), ids);
       for (int64_t i = 0; i < count; ++i) {
         const int64_t slot = ids[i];
-        masses_[i] = block(slot).mass[lane(slot)];
-        prefetch_for_update(slot);
+        masses_[i] = mass(slot);
+        prefetch(slot);
         ids[i] = id_in(slot);
       }
     }
@@ -193,7 +201,9 @@ class Index {
     walkers_.clear();
     for (int64_t i = 0; i < count; ++i)
       if (ids[i] >= oldest_id_)
-        walkers_.push_back({ids[i], 0, fresh_priority(static_cast<double>(td_errors[i]), rules_.eps), 0.0});
+        walkers_.push_back({ids[i], slot_of(ids[i]), fresh_priority(static_cast<double>(td_errors[i]), rules_.eps), 0.0});
+    // Fetch all first: one's update then runs while the others are on their way.
+    for (const Walker& w : walkers_) prefetch(w.slot);
     const auto applied = static_cast<int64_t>(walkers_.size());
     counters_.updates_applied += applied;
     counters_.updates_skipped_stale += count - applied;
@@ -210,7 +220,7 @@ class Index {
 
   double priority_of(int64_t id) const {
     const int64_t slot = slot_of(id);
-    return block(slot).priority[lane(slot)];
+    return record(slot).priority;
   }
 
   double probability_of(int64_t id) {
@@ -218,7 +228,7 @@ class Index {
     if (rules_.kind == Kind::kUniform || !(total > 0.0)) return 1.0 / static_cast<double>(size());
     if (ranks_) return ranks_->mass(priority_of(id)) / total;
     const int64_t slot = slot_of(id);
-    return block(slot).mass[lane(slot)] / total;
+    return mass(slot) / total;
   }
 
   // Masses of the retained transitions, oldest first.
@@ -227,8 +237,17 @@ class Index {
     if (ranks_) ranks_->for_each([&](int64_t id, double mass) { out[static_cast<size_t>(id - oldest_id_)] = mass; });
     else
       for (int64_t id = oldest_id_; id < next_id_; ++id)
-        out[static_cast<size_t>(id - oldest_id_)] = block(slot_of(id)).mass[lane(slot_of(id))];
+        out[static_cast<size_t>(id - oldest_id_)] = mass(slot_of(id));
     return out;
+  }
+
+  int32_t back(int64_t slot) const { return blocks_[slot / kFan].back[lane(slot)]; }
+  Record& record(int64_t slot) { return blocks_[slot / kFan].record[lane(slot)]; }
+  const Record& record(int64_t slot) const { return blocks_[slot / kFan].record[lane(slot)]; }
+
+  // How much of a transition's mass came by decay.
+  static double decayed_mass(double mass, const Record& r) {
+    return static_cast<float>(mass) > r.own_mass ? mass - r.own_mass : 0.0;
   }
 
   int64_t slot_of(int64_t id) const {
@@ -243,18 +262,17 @@ class Index {
     if (minima_ && !minima_->consistent()) return "every parent equals the least of its children";
     if (ranks_ && (!ranks_->consistent() || ranks_->size() != size())) return "the rank list is sorted and complete";
     for (int64_t slot = 0; slot < capacity_; ++slot) {
-      const Block& b = block(slot);
-      const int k = lane(slot);
+      const Record& r = record(slot);
       const bool live = next_id_ > 0 && slot_is_live(slot);
       if (!live) {
-        if (b.mass[k] != 0.0) return "an empty slot has no mass";
+        if (mass(slot) != 0.0) return "an empty slot has no mass";
         continue;
       }
-      if (b.priority[k] > p_max_ || !(b.priority[k] >= 0.0)) return "a priority lies between 0 and the largest ever recorded";
-      if (b.back[k] < 0 || b.back[k] >= capacity_) return "a predecessor lies less than a capacity back";
+      if (r.priority > p_max_ || !(r.priority >= p_min_)) return "a priority lies between the least and the largest ever recorded";
+      if (back(slot) < 0 || back(slot) >= capacity_) return "a predecessor lies less than a capacity back";
       if (rules_.kind == Kind::kProportional) {
-        const double mass = power(b.priority[k], rules_.alpha);
-        if (std::fabs(b.mass[k] - mass) > 1e-12 * mass) return "mass is priority to the power alpha";
+        const double right = power(r.priority, rules_.alpha);
+        if (std::fabs(mass(slot) - right) > 1e-12 * right) return "mass is priority to the power alpha";
       }
     }
     return "";
@@ -266,6 +284,11 @@ class Index {
     oldest_id_ = oldest_id;
     head_ = next_id % capacity_;
     p_max_ = p_max;
+    p_min_ = 1.0;
+    for (int64_t id = oldest_id; id < next_id; ++id) {
+      p_min_ = std::min(p_min_, priority_of(id));
+      set_back(slot_of(id), back(slot_of(id)));
+    }
     if (ranks_)
       for (int64_t id = oldest_id; id < next_id; ++id) ranks_->insert(priority_of(id), id);
     if (rules_.kind == Kind::kProportional) {
@@ -286,26 +309,40 @@ class Index {
   };
 
   static int lane(int64_t slot) { return static_cast<int>(slot & (kFan - 1)); }
-  Block& block(int64_t slot) { return blocks_[slot / kFan]; }
-  const Block& block(int64_t slot) const { return blocks_[slot / kFan]; }
+  double& mass(int64_t slot) { return blocks_[slot / kFan].mass[lane(slot)]; }
+  double mass(int64_t slot) const { return blocks_[slot / kFan].mass[lane(slot)]; }
 
   int64_t id_in(int64_t slot) const { return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_); }
   bool slot_is_live(int64_t slot) const { return id_in(slot) >= oldest_id_ && id_in(slot) < next_id_; }
 
-  void set_mass(int64_t slot, double mass) {
-    block(slot).mass[lane(slot)] = mass;
-    if (rules_.kind != Kind::kProportional) return;
-    sums_.touch(slot / kFan);
-    if (minima_) minima_->touch(slot / kFan);
+  void set_mass(int64_t slot, double value) {
+    mass(slot) = value;
+    if (rules_.kind == Kind::kProportional) touch(slot / kFan);
+  }
+
+  void touch(int64_t node) {
+    sums_.touch(node);
+    if (minima_) minima_->touch(node);
+  }
+
+  void set_back(int64_t slot, int32_t distance) {
+    blocks_[slot / kFan].back[lane(slot)] = distance;
+    const uint64_t bit = uint64_t{1} << (slot & 63);
+    uint64_t& word = lockstep_[static_cast<size_t>(slot >> 6)];
+    word = distance == streams() ? word | bit : word & ~bit;
+  }
+
+  void note(double p) {
+    p_max_ = std::max(p_max_, p);
+    p_min_ = std::min(p_min_, p);
   }
 
   int64_t insert(int64_t stream, bool first, double p) {
     const int64_t id = next_id_;
     const int64_t slot = head_;
-    Block& b = block(slot);
-    const int k = lane(slot);
+    Record& r = record(slot);
     if (size() == capacity_) {
-      if (ranks_) ranks_->erase(b.priority[k], oldest_id_);
+      if (ranks_) ranks_->erase(r.priority, oldest_id_);
       ++oldest_id_;
     }
     ++next_id_;
@@ -313,15 +350,15 @@ class Index {
 
     int64_t& last = last_id_[static_cast<size_t>(stream)];
     // A predecessor a whole capacity back has just been overwritten.
-    b.back[k] = (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last);
+    set_back(slot, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
     last = id;
-    b.priority[k] = p;
-    b.replays[k] = 0;
-    p_max_ = std::max(p_max_, p);
+    r.priority = p;
+    r.replays = 0;
+    note(p);
     if (ranks_) ranks_->insert(p, id);
-    const double mass = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
-    b.own_mass[k] = mass;
-    set_mass(slot, mass);
+    const double own = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
+    r.own_mass = static_cast<float>(own);
+    set_mass(slot, own);
     return id;
   }
 
@@ -332,14 +369,24 @@ class Index {
     for (int64_t i = 0; i < count; ++i) weights[i] = power(least / masses_[i], beta);
   }
 
-  // Sampled transitions are about to be updated: have their lines at hand.
-  void prefetch_for_update(int64_t slot) const {
-    const Block& b = block(slot);
-    const int k = lane(slot);
-    __builtin_prefetch(&b.priority[k]);
-    __builtin_prefetch(&b.own_mass[k]);
-    __builtin_prefetch(&b.back[k]);
-    __builtin_prefetch(&b.replays[k]);
+  // A transition is updated soon: have at hand its record and the masses of those that led to it.
+  PSER_INLINE void prefetch(int64_t slot) const {
+    __builtin_prefetch(&record(slot), 1);
+    __builtin_prefetch(&lockstep_[static_cast<size_t>(slot >> 6)]);
+    constexpr int32_t kFar = 8;  // further ones are reached only while decay is still strong
+    const int64_t reach = std::min(rules_.window, kFar);
+    if (streams() == 1) {  // neighbours, mostly in the leaf just visited
+      if (lane(slot) >= reach || slot < reach) return;
+      const double* furthest = &blocks_[(slot - reach) / kFan].mass[lane(slot - reach)];
+      __builtin_prefetch(furthest, 1);
+      __builtin_prefetch(&blocks_[(slot - reach) / kFan].mass[kFan - 1], 1);
+    } else {
+      int64_t before = slot;
+      for (int64_t l = 1; l <= reach && before >= streams(); ++l) {
+        before -= streams();
+        __builtin_prefetch(&blocks_[before / kFan].mass[lane(before)], 1);
+      }
+    }
   }
 
   // Sort by id; a transition sampled more than once takes the larger of its TD errors, once.
@@ -356,68 +403,93 @@ class Index {
   }
 
   void update_one(Walker& w) {
-    w.slot = slot_of(w.id);
-    Block& b = block(w.slot);
-    const int k = lane(w.slot);
-    ++b.replays[k];
+    Record& r = record(w.slot);
+    ++r.replays;
     if (rules_.kind == Kind::kUniform) return;
     const double fresh = w.decaying;
-    const double p = retained_priority(fresh, rules_.eta, b.priority[k]);
+    const double p = retained_priority(fresh, rules_.eta, r.priority);
     if (ranks_) {
-      ranks_->erase(b.priority[k], w.id);
+      ranks_->erase(r.priority, w.id);
       ranks_->insert(p, w.id);
     }
-    b.priority[k] = p;
-    p_max_ = std::max(p_max_, fresh);
+    r.priority = p;
+    note(fresh);
     if (rules_.kind == Kind::kRank) return;
 
-    const double mass = power(p, rules_.alpha);
-    const double before = b.mass[k];
-    const double decayed = before - b.own_mass[k];
+    const double before = mass(w.slot);
+    const double after = power(p, rules_.alpha);
+    const double decayed = decayed_mass(before, r);
     if (decayed > 0.0) {
       counters_.decayed_mass_seen += decayed;
-      counters_.decayed_mass_lost += std::clamp(before - mass, 0.0, decayed);
+      counters_.decayed_mass_lost += std::clamp(before - after, 0.0, decayed);
     }
-    b.own_mass[k] = mass;
-    set_mass(w.slot, mass);
+    r.own_mass = static_cast<float>(after);
+    set_mass(w.slot, after);
     if (rules_.decay_from_priority) w.decaying = p;
-    w.decaying_mass = w.decaying == p ? mass : power(w.decaying, rules_.alpha);
+    w.decaying_mass = w.decaying == p ? after : power(w.decaying, rules_.alpha);
   }
 
-  // Eqs. 6 and 7 for all walkers at once, one step back at a time: the fetches of one walker overlap the work of others.
+  // From each sampled transition back along its episode.
   void decay_backward() {
-    size_t walking = walkers_.size();
-    for (int32_t l = 1; l <= rules_.window && walking > 0; ++l) {
-      size_t still = 0;
-      for (size_t i = 0; i < walking; ++i) {
-        Walker w = walkers_[i];
-        const int32_t back = block(w.slot).back[lane(w.slot)];
-        w.id -= back;
-        // Decay never crosses the start of an episode nor into transitions that were overwritten.
-        if (back == 0 || w.id < oldest_id_) continue;
-        if (!(powers_.rho[l] * w.decaying > rules_.decay_floor)) continue;
-        w.slot -= back;
-        if (w.slot < 0) w.slot += capacity_;
-        __builtin_prefetch(&block(w.slot).mass[lane(w.slot)], 1);
-        __builtin_prefetch(&block(w.slot).priority[lane(w.slot)], 1);
-        walkers_[still++] = w;
-      }
-      walking = still;
-      for (size_t i = 0; i < walking; ++i) receive(walkers_[i], l);
+    if (rules_.add)
+      for (const Walker& w : walkers_) walk(w, [this](int64_t slot, double decayed, int32_t) { receive_add(slot, decayed); });
+    else if (rules_.alpha < kCompareMasses)
+      for (const Walker& w : walkers_) walk(w, [this](int64_t slot, double decayed, int32_t) { receive_max(slot, decayed); });
+    else
+      for (const Walker& w : walkers_)
+        walk(w, [this, &w](int64_t slot, double decayed, int32_t l) {
+          // Eq. 6 told by masses, which the descent has just read; (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
+          const double decayed_mass = powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass;
+          if (!(decayed_mass > mass(slot))) return;
+          record(slot).priority = decayed;
+          set_mass(slot, decayed_mass);
+        });
+  }
+
+  // How many steps back a priority still counts.
+  int32_t reach_of(const Walker& w) const {
+    // MAX: what is no larger than any priority ever held raises nobody, here or further back.
+    const double stop = rules_.add ? rules_.decay_floor : std::max(rules_.decay_floor, p_min_);
+    const double* const rho = powers_.rho.data();
+    int32_t reach = rules_.window;
+    while (reach > 0 && !(rho[reach] * w.decaying > stop)) --reach;
+    return reach;
+  }
+
+  // visit(slot, ρ^l·p, l) for the predecessors within reach.
+  template <class Visit>
+  PSER_INLINE void walk(const Walker& w, const Visit& visit) {
+    const int32_t reach = reach_of(w);
+    const double* const rho = powers_.rho.data();
+    const uint64_t* const lockstep = lockstep_.data();
+    const int64_t streams = this->streams(), capacity = capacity_;
+    int64_t slot = w.slot;
+    int64_t retained = w.id - oldest_id_;  // how many ids lie between here and the oldest
+    for (int32_t l = 1; l <= reach; ++l) {
+      const bool even = lockstep[slot >> 6] >> (slot & 63) & 1;
+      const int64_t distance = even ? streams : back(slot);
+      retained -= distance;
+      // Decay never crosses the start of an episode, nor into transitions that were overwritten.
+      if (distance == 0 || retained < 0) break;
+      slot -= distance;
+      if (slot < 0) slot += capacity;
+      visit(slot, rho[l] * w.decaying, l);
     }
   }
 
-  void receive(const Walker& w, int32_t l) {
-    Block& b = block(w.slot);
-    const int k = lane(w.slot);
-    const double decayed = powers_.rho[l] * w.decaying;
-    if (rules_.add) {
-      b.priority[k] = decay_add(decayed, b.priority[k], p_max_);
-      set_mass(w.slot, power(b.priority[k], rules_.alpha));
-    } else if (decayed > b.priority[k]) {
-      b.priority[k] = decay_max(decayed, b.priority[k]);
-      set_mass(w.slot, powers_.rho_alpha[l] * w.decaying_mass);
-    }
+  // Eq. 6.
+  void receive_max(int64_t slot, double decayed) {
+    Record& r = record(slot);
+    if (!(decayed > r.priority)) return;
+    r.priority = decay_max(decayed, r.priority);
+    set_mass(slot, power(r.priority, rules_.alpha));
+  }
+
+  // Eq. 7.
+  void receive_add(int64_t slot, double decayed) {
+    Record& r = record(slot);
+    r.priority = decay_add(decayed, r.priority, p_max_);
+    set_mass(slot, power(r.priority, rules_.alpha));
   }
 
   std::mutex mutex_;
@@ -428,9 +500,11 @@ class Index {
   int64_t oldest_id_ = 0;
   int64_t head_ = 0;  // next_id % capacity
   double p_max_ = 1.0;
+  double p_min_ = 1.0;  // no priority ever held was smaller
   Counters counters_;
   ZeroedArray<Block> blocks_;
-  std::vector<int64_t> last_id_;  // of each stream, −1 if its next transition has no predecessor
+  std::vector<uint64_t> lockstep_;  // a bit a slot: is its predecessor exactly num_streams back? Small enough to stay cached.
+  std::vector<int64_t> last_id_;    // of each stream, −1 if its next transition has no predecessor
   Tree sums_;
   std::unique_ptr<Tree> minima_;
   std::unique_ptr<RankList> ranks_;

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "draws.hpp"
 #include "index.hpp"
 #include "stats.hpp"
 #include "store.hpp"
@@ -62,16 +63,15 @@ void index_append(Index& self, nb::handle first, nb::handle priority, nb::handle
   self.append(count, first_of, priority_of, stream_of, ids_out);
 }
 
-void index_sample(Index& self, nb::handle uniforms, double beta, nb::handle ids, nb::handle weights) {
-  const View uniforms_view(uniforms, false), ids_view(ids, true), weights_view(weights, true);
-  const int64_t count = uniforms_view.count();
-  same_length(count, ids_view.count(), "ids");
+void index_sample(Index& self, Draws& draws, double beta, nb::handle ids, nb::handle weights) {
+  const View ids_view(ids, true), weights_view(weights, true);
+  const int64_t count = ids_view.count();
   same_length(count, weights_view.count(), "weights");
-  const double* draws = uniforms_view.as<double>();
   int64_t* ids_out = ids_view.as<int64_t>();
   double* weights_out = weights_view.as<double>();
   Locked locked(self);
-  self.sample(count, draws, beta, ids_out, weights_out, nullptr);
+  self.require_not_empty(count);
+  self.sample(count, draws.next(count), beta, ids_out, weights_out, nullptr);
 }
 
 template <class Real>
@@ -279,13 +279,11 @@ class Outputs {
   uint8_t *ids_, *weights_, *probabilities_;
 };
 
-void store_sample(BoundStore& self, nb::handle uniforms, double beta, Outputs& outputs) {
-  const View uniforms_view(uniforms, false);
-  same_length(outputs.count, uniforms_view.count(), "draws");
-  const double* draws = uniforms_view.as<double>();
+void store_sample(BoundStore& self, Draws& draws, double beta, Outputs& outputs) {
   Store& store = self.store();
   Locked locked(store.index());
-  store.index().sample(outputs.count, draws, beta, outputs.ids(), outputs.wide_weights.data(), outputs.probabilities());
+  store.index().require_not_empty(outputs.count);
+  store.index().sample(outputs.count, draws.next(outputs.count), beta, outputs.ids(), outputs.wide_weights.data(), outputs.probabilities());
   for (int64_t i = 0; i < outputs.count; ++i) outputs.weights()[i] = static_cast<float>(outputs.wide_weights[static_cast<size_t>(i)]);
   store.gather(outputs.count, outputs.ids(), outputs.out);
 }
@@ -374,6 +372,20 @@ NB_MODULE(_kernel, m) {
            },
            nb::kw_only(), "kind"_a, "alpha"_a, "eps"_a, "eta"_a, "rho"_a, "window"_a, "decay_floor"_a, "add"_a,
            "decay_from_priority"_a, "decay_on_insert"_a, "stratified"_a, "weights_by_memory"_a);
+
+  nb::class_<Draws>(m, "Draws")
+      .def("__init__",
+           [](Draws* d, nb::capsule bits) {
+             if (std::string(bits.name()) != "BitGenerator") throw nb::type_error("expected a NumPy bit generator's capsule");
+             new (d) Draws(static_cast<BitGenerator*>(bits.data()));
+           },
+           "bits"_a)
+      // A bit generator must outlive what draws from it; its capsule keeps nothing alive.
+      .def("fill", [](Draws& d, nb::handle out) {
+        const View view(out, true);
+        const double* values = d.next(view.count());
+        std::copy(values, values + view.count(), view.as<double>());
+      });
 
   nb::class_<Index>(m, "Index")
       .def(nb::init<int64_t, int64_t, const Rules&>(), "capacity"_a, "streams"_a, "rules"_a)

@@ -28,16 +28,14 @@ inline Stats summarize(Index& index) {
   int64_t never = 0;
   for (int64_t i = 0; i < size; ++i) {
     const double mass = masses[static_cast<size_t>(i)];
-    const int64_t slot = index.slot_of(index.oldest_id() + i);
-    const Block& b = index.blocks()[slot / kFan];
-    const int k = static_cast<int>(slot % kFan);
+    const Record& r = index.record(index.slot_of(index.oldest_id() + i));
     total += mass;
     squares += mass * mass;
     aged += mass * static_cast<double>(size - 1 - i);
-    if (index.rules().kind == Kind::kProportional) decayed += std::max(0.0, mass - b.own_mass[k]);
-    replays += b.replays[k];
-    never += b.replays[k] == 0;
-    s.replays_max = std::max(s.replays_max, static_cast<int64_t>(b.replays[k]));
+    if (index.rules().kind == Kind::kProportional) decayed += Index::decayed_mass(mass, r);
+    replays += r.replays;
+    never += r.replays == 0;
+    s.replays_max = std::max(s.replays_max, static_cast<int64_t>(r.replays));
   }
   const auto n = static_cast<double>(size);
   s.replays_mean = replays / n;

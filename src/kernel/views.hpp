@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class View {
   bool is(const char* letters, int64_t itemsize) const {
     const char* format = buffer_.format != nullptr ? buffer_.format : "B";
     if (*format == '@' || *format == '=' || *format == '<') ++format;
-    return buffer_.itemsize == itemsize && std::string(letters).find(*format) != std::string::npos && format[1] == '\0';
+    return buffer_.itemsize == itemsize && *format != '\0' && std::strchr(letters, *format) != nullptr && format[1] == '\0';
   }
 
   template <class T>

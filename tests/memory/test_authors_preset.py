@@ -1,6 +1,6 @@
 """SEMANTICS: with α = 1 and √(Huber(δ) + 1e-10) for a priority, the memory does what the authors' code does.
 
-Their code keeps one number per transition, the exponentiated priority, and lets both η and the decay act on it.
+Their code keeps one number per transition, the exponentiated priority, and lets η and decay act on it.
 That is restated here in a straight line: no batch, no ring, no model.
 """
 

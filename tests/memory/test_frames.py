@@ -141,7 +141,7 @@ def test_a_next_observation_that_is_not_shifted_by_one_frame_is_refused():
         d.step([""])
     observation = d.games[0].observation
     unrelated = np.stack([d.games[0].frame() for _ in range(4)])
-    with pytest.raises(PserError, match="shift"):
+    with pytest.raises(PserError, match="one frame"):
         d.memory.add(observation, 0, 0.0, unrelated, False, False)
     assert len(d.memory) == 3
     d.step([""])

@@ -15,6 +15,7 @@ from strategies import (
     append_both,
     as_prioritization,
     assert_same_index,
+    assert_same_stats,
     assert_valid_draw,
     given_priorities,
     per_rules,
@@ -29,13 +30,13 @@ from strategies import (
 class IndexMachine(RuleBasedStateMachine):
     """Random appends over streams, episode ends, overwrites, samples, updates, stale ids, save and load."""
 
-    rules = pser_rules
+    stated_rules = pser_rules
 
     @initialize(
         data=st.data(), capacity=st.integers(1, 40), streams=st.sampled_from([1, 3]), seed=st.integers(0, 99)
     )
     def start(self, data, capacity, streams, seed):
-        rules = data.draw(self.rules)
+        rules = data.draw(self.stated_rules)
         self.index = pser.PriorityIndex(capacity, as_prioritization(rules), num_streams=streams, seed=seed)
         self.model = IndexModel(capacity, rules, streams)
         self.rng = np.random.default_rng(seed)
@@ -113,18 +114,19 @@ class IndexMachine(RuleBasedStateMachine):
     def equals_the_model(self):
         if hasattr(self, "index"):
             assert_same_index(self.index, self.model)
+            assert_same_stats(self.index.stats(), self.model)
 
 
 class PerMachine(IndexMachine):
-    rules = per_rules
+    stated_rules = per_rules
 
 
 class RankMachine(IndexMachine):
-    rules = rank_rules
+    stated_rules = rank_rules
 
 
 class UniformMachine(IndexMachine):
-    rules = uniform_rules
+    stated_rules = uniform_rules
 
 
 TestPser = IndexMachine.TestCase

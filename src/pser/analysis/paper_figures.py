@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from pser.analysis.colours import PALETTE
 from pser.analysis.paper import GameRow, PaperAnalysis
-from pser.analysis.style import PALETTE, new_figure, save
+from pser.analysis.style import new_figure, save
 
 PSER_COLOUR, PER_COLOUR = PALETTE[0], PALETTE[1]
 
@@ -69,7 +70,9 @@ def _bars(
             bar.set_edgecolor("white")
     # Values span four orders of magnitude: linear within ±100%, logarithmic beyond.
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
-    ticks = [t for t in (-1000, -100, -50, 0, 50, 100, 1000, 10_000) if 2 * min(values) <= t <= 2 * max(values)]
+    ticks = [
+        t for t in (-1000, -100, -50, 0, 50, 100, 1000, 10_000) if 2 * min(values) <= t <= 2 * max(values)
+    ]
     axes.set_yticks(ticks, [f"{tick:+,d}%" if tick else "0%" for tick in ticks])
     axes.minorticks_off()
     axes.axhline(0, color="#444444", linewidth=0.8)

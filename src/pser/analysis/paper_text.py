@@ -1,7 +1,7 @@
 """The check of the paper's table as Markdown and as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -41,14 +41,12 @@ def interval(estimate: Estimate, *, sign: bool = False) -> str:
     return f"{estimate.value:{form}}% [{estimate.low:{form}}, {estimate.high:{form}}]"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: int = 0) -> str:
-    """A Markdown table; columns from number `right` on (if not 0) are aligned to the right."""
-    rule = ["---:" if right and index >= right else "---" for index in range(len(header))]
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Collection[int] = ()) -> str:
+    """A Markdown table; the columns numbered in `numeric` are aligned to the right."""
+    rule = ["---:" if index in numeric else "---" for index in range(len(header))]
     lines = [header, rule, *rows]
-    return (
-        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-        + "\n"
-    )
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
 
 def _opening(claims: Sequence[Claim]) -> str:
@@ -82,7 +80,7 @@ def _aggregates(numbers: PaperAnalysis) -> str:
     ]
     return (
         "## Human-normalised score over 55 games\n\n"
-        + table(("statistic", "PSER", "PER", "PSER − PER"), rows, right=1)
+        + table(("statistic", "PSER", "PER", "PSER − PER"), rows, numeric=range(1, 4))
         + f"\nIn brackets: 95% percentile interval of {numbers.resamples:,} bootstrap resamples of the "
         "games (seed "
         f"{numbers.seed}; the same games for both, so the difference is paired). It says how far the number "
@@ -124,7 +122,7 @@ def _influence(numbers: PaperAnalysis) -> str:
     differs = "; ".join(DOPAMINE_DIFFERS)
     return (
         "## How much single games carry the mean\n\n"
-        + table(header, rows, right=1)
+        + table(header, rows, numeric=range(1, len(header)))
         + "\nThe ten largest. All 55 shares sum to 100%.\n\n"
         "Games whose difference is smaller than the range of Dopamine's five DQN runs "
         f"({len(numbers.within_run_spread)} of "
@@ -157,7 +155,7 @@ def _games(numbers: PaperAnalysis) -> str:
         "change (paper)",
         "change over |PER|",
     )
-    return "## Every game\n\n" + table(header, rows, right=1)
+    return "## Every game\n\n" + table(header, rows, numeric=range(1, len(header)))
 
 
 def _percent(value: float | None, *, sign: bool = False) -> str:

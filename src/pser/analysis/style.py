@@ -1,6 +1,5 @@
-"""One look for every static figure: sizes, colours, and saving as PNG and SVG."""
+"""One look for every static figure, and saving it as PNG and SVG."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,6 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#6f4fa0", "#7f7f7f")
-"""Colours that colour-blind readers can tell apart (after Okabe and Ito 2008)."""
 
 _RC: dict[Any, Any] = {
     "font.size": 9,
@@ -28,16 +24,6 @@ _RC: dict[Any, Any] = {
     "svg.hashsalt": "pser",  # the same figure gives the same SVG bytes
     "figure.constrained_layout.use": True,
 }
-
-
-def colour_of(label: str, labels: Sequence[str]) -> str:
-    """A label's colour: PSER orange and PER blue as in the paper, uniform green, variants the others."""
-    fixed = {"PSER_MaxPrio_MAX": PALETTE[0], "PER_MaxPrio": PALETTE[1], "Uniform": PALETTE[2]}
-    if label in fixed:
-        return fixed[label]
-    free = [colour for colour in PALETTE if colour not in {fixed.get(name) for name in labels}]
-    others = sorted(name for name in labels if name not in fixed)
-    return free[others.index(label) % len(free)]
 
 
 def new_figure(width: float, height: float) -> tuple[Figure, Axes]:

@@ -17,7 +17,7 @@ DOPAMINE_DIFFERS = (
     "training returns (the ε-greedy policy while it learns), not evaluation",
     "sticky actions (each action is repeated with probability 0.25)",
     "a faster ε schedule (1 → 0.01 over 250,000 agent steps)",
-    "mean and min–max over 5 runs",
+    "the mean of 5 runs",
 )
 """How Dopamine's published curves differ from an evaluation run as the paper does it."""
 

@@ -22,7 +22,7 @@ MAX_CHAIN_STATES = 7
 
 def transitions(n: int) -> int:
     """How many transitions the exhaustive memory holds: 2^(n+1) − 2."""
-    return 2 ** (n + 1) - 2
+    return (2 << n) - 2
 
 
 # -------------------------------------------------------------------------------------- what the paper prints
@@ -79,6 +79,14 @@ def proof_pser_ratio_limit(rho: float) -> float:
     """lim_{n→∞} proof_pser / proof_per = 1 − Σ_{k≥1} 2^−k/[k+1]_ρ!: the factor that remains of an
     exponential."""
     return 1.0 - sum(2.0**-k * in_order_probability(k + 1, rho) for k in range(1, 60))
+
+
+def kept_pser(n: int, rho: float) -> float:
+    """PSER if a draw before its turn left the priority as it was: Σ_i Σ_{k≤n−i} ρ^k, the main text's bound.
+
+    The process for which that bound is exact: the mass left over that of the needed link, at every stage.
+    """
+    return _staircase(n, rho)
 
 
 def proof_pser_repeated(n: int, rho: float, gamma: float) -> float | None:
@@ -167,7 +175,7 @@ def background_floor(n: int, eps: float, alpha: float) -> float:
     2^(n+1) − 2 − n transitions keep mass ε^α against the goal's (1+ε)^α, and each draw leaves them as they
     were: (2^(n+1) − 2 − n)·(ε/(1+ε))^α. Exponential in n, whatever ρ and η.
     """
-    return (transitions(n) - n) * (eps / (1.0 + eps)) ** alpha
+    return (transitions(n) - n) * float((eps / (1.0 + eps)) ** alpha)
 
 
 def _uniform_waits(n: int, missing: Iterable[float]) -> float:

@@ -11,10 +11,13 @@ from importlib import import_module
 from pser.errors import PserError
 
 COMMANDS: dict[str, str] = {
+    "cliffwalk": "reproduce the paper's Blind Cliffwalk study",
+    "theorem": "measure Theorem 1 against what it claims",
     "paper": "recompute the paper's Atari table and give a verdict on each of its claims",
     "train": "train a DQN agent with any replay strategy, or continue a run",
     "evaluate": "measure a trained agent over many episodes",
     "watch": "write a video of a trained agent playing",
+    "report": "compare training runs on one page that works offline",
     "sweep": "train a grid of games, replay strategies and seeds",
 }
 """Subcommand (and module name) → what it does, in one line."""

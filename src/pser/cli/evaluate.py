@@ -75,6 +75,7 @@ def run(settings: Settings) -> None:
     }
     write_text(folder.final, json.dumps(final) + "\n")
     print(
-        f"{saved.game.env} {saved.replay.label}: mean return {mean:.2f} ± {std:.2f} (standard deviation) over "
-        f"{len(result.returns)} episodes of the {settings.snapshot} snapshot ({frames:,} frames): {folder.final}"
+        f"{saved.game.env} {saved.replay.label}: mean return {mean:.2f} ± {std:.2f} (standard deviation) "
+        f"over {len(result.returns)} episodes of the {settings.snapshot} snapshot ({frames:,} frames): "
+        f"{folder.final}"
     )

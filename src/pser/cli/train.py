@@ -14,6 +14,7 @@ import tyro
 
 from pser.cli.train_flags import flags_class, given_flags
 from pser.errors import PserError
+from pser.learner.settings import TrainSettings
 
 LEFT_OUT = frozenset({"env"})
 
@@ -64,7 +65,7 @@ def run(settings: Any) -> None:
         progress.close()
 
 
-def default_folder(settings: Any) -> Path:
+def default_folder(settings: TrainSettings) -> Path:
     """runs/ENV/LABEL/seed-SEED, the colon of ENV replaced for file systems that do not take it."""
     return (
         Path("runs")
@@ -74,7 +75,7 @@ def default_folder(settings: Any) -> Path:
     )
 
 
-def _settings_and_preset(settings: Any) -> tuple[str, Any]:
+def _settings_and_preset(settings: Any) -> tuple[str, TrainSettings]:
     from pser.learner.presets import default_preset, preset_settings
     from pser.records.manifest import read_manifest, settings_of
 

@@ -22,7 +22,8 @@ def field_docs(cls: type) -> dict[str, str]:
     docs = {}
     for statement, following in zip(tree.body, tree.body[1:], strict=False):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            assert isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+            assert isinstance(following, ast.Expr)
+            assert isinstance(following.value, ast.Constant)
             docs[statement.target.id] = inspect.cleandoc(str(following.value.value))
     return docs
 

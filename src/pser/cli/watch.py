@@ -59,7 +59,7 @@ def run(settings: Settings) -> None:
     epsilon = saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon
     rng = np.random.default_rng(settings.seed)
     observation = game.reset(derived_seed(settings.seed, "evaluation"))
-    images, returns = [game.render()], []
+    images, returns = [game.render()], list[float]()
     try:
         while len(returns) < settings.episodes and len(images) <= settings.max_steps:
             step = game.step(agent.act(observation, epsilon, rng))

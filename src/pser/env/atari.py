@@ -13,18 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pser.env import game as shared
+from pser.env.emulators import FRAME_SKIP, Emulators
 from pser.env.game import Bools, EpisodeTally, Ints, Observations, State, Step
 from pser.errors import PserError
 from pser.memory.spec import Array, Frames
 
-FRAME_SKIP = 4
 SCREEN = (84, 84)
 STACK = 4
 MAX_EPISODE_STEPS = 27_000
 """108,000 frames: half an hour of play."""
 RESEED_STEPS = 5_000
 """Steps after which an environment takes a new seed when its game ends."""
-_NO_CAP_FRAMES = 2**31 - 1
 
 
 class AtariGame:
@@ -63,99 +62,75 @@ class AtariGame:
             full_action_set: offer all 18 actions instead of those that do something in this game.
             threads: threads that run the emulators (0: one per environment, up to the number of cores).
         """
-        ale_py = shared.need("ale_py", "Atari games", "'pser[atari]'")
-        self._version = str(ale_py.__version__)
-        rom = _find_rom(game)
-        self.name = f"atari:{game_name(rom)}"
+        self._version = str(shared.need("ale_py", "Atari games", "'pser[atari]'").__version__)
+        self._rom = _find_rom(game)
+        self.name = f"atari:{game_name(self._rom)}"
         self.num_envs = shared.check_count("num_envs", num_envs, 1)
         self._seed = shared.check_count("seed", seed, 0)
         self._life_loss = life_loss
-        steps = shared.check_count("max_episode_steps", max_episode_steps or 0, 0)
-        frames = min(steps * FRAME_SKIP, _NO_CAP_FRAMES) or _NO_CAP_FRAMES
         self._settings: dict[str, Any] = {
-            # ale-py draws below its noop_max.
-            "noop_max": shared.check_count("noop_max", noop_max, 0) + 1,
-            "repeat_action_probability": shared.check_probability("sticky_actions", sticky_actions),
-            "max_num_frames_per_episode": frames,
-            "full_action_space": full_action_set,
-            "frameskip": FRAME_SKIP,
-            "maxpool": True,
-            "reward_clipping": False,
-            "use_fire_reset": False,
-            # Lives are watched here: with ale-py's life_loss_info a lost life and a finished game look alike.
-            "life_loss_info": False,
-            "episodic_life": False,
-            "autoreset_mode": "SameStep",
+            "max_episode_steps": shared.check_count("max_episode_steps", max_episode_steps or 0, 0),
+            "noop_max": shared.check_count("noop_max", noop_max, 0),
+            "sticky_actions": shared.check_probability("sticky_actions", sticky_actions),
+            "full_action_set": full_action_set,
         }
-        self._rom = rom
-        self._env = ale_py.AtariVectorEnv(
-            rom,
+        self._emulators = Emulators(
+            self._rom,
             self.num_envs,
-            num_threads=shared.check_count("threads", threads, 0),
+            threads=shared.check_count("threads", threads, 0),
             stack_num=STACK,
             img_height=SCREEN[0],
             img_width=SCREEN[1],
             grayscale=True,
             **self._settings,
         )
-        self.num_actions = int(self._env.single_action_space.n)
+        self.num_actions = self._emulators.num_actions
         self.observation: Array | Frames = Frames(SCREEN, stack=STACK)
-        self._screen: _ColourScreen | None = None
+        self._colour_screen: _ColourScreen | None = None
         self._tally = EpisodeTally(self.num_envs)
         self._seedings = [0] * self.num_envs
-        """How often each environment has taken a seed since `reset`."""
+        """How often each environment has taken a new seed since `reset`."""
         self._played = [bytearray() for _ in range(self.num_envs)]
         """The actions of each environment since it took its seed."""
-        self._observation: Observations = np.zeros((self.num_envs, STACK, *SCREEN), np.uint8)
-        self._lives: npt.NDArray[np.int32] = np.zeros(self.num_envs, np.int32)
 
     def reset(self, seed: int | None = None) -> Observations:
         """Start all games anew, each with its own random stream drawn from the seed."""
         self._seed = self._seed if seed is None else shared.check_count("seed", seed, 0)
         self._seedings = [0] * self.num_envs
         self._played = [bytearray() for _ in range(self.num_envs)]
+        self._colour_screen = None
         self._tally.clear()
-        self._screen = None
         self._reset_seeded(np.ones(self.num_envs, np.bool_))
-        return self._observation
+        return self._emulators.observation
 
     def step(self, actions: Ints) -> Step:
         """Play one action for four frames in each game; a finished game is reset."""
         chosen = shared.check_actions(actions, self.num_envs, self.num_actions)
-        # Every array is a fresh one of ale-py's, so none needs copying.
-        next_observation, points, over, cut, info = self._env.step(actions.astype(np.int64, copy=False))
-        for played, action in zip(self._played, chosen, strict=True):
-            played.append(action)
-        lives_before, self._lives = self._lives, info["lives"]
-        self._observation = next_observation
-        finished: Bools = over | cut
+        played = self._emulators.step(actions.astype(np.int64, copy=False))
+        for history, action in zip(self._played, chosen, strict=True):
+            history.append(action)
+        finished = played.over | played.cut
         any_finished = finished.any()
         if any_finished:
-            next_observation = self._observation.copy()
-            # The rows of games that go on are not set in final_obs.
-            next_observation[finished] = info["final_obs"][finished]
             self._reseed(finished)
-        terminated = over
-        if self._life_loss:
-            terminated = over | ((self._lives < lives_before) & ~finished)
-        reward = points.astype(np.float64)
-        episode_return, episode_length = self._tally.add(reward, finished if any_finished else None)
+        terminated = played.over | played.life_lost if self._life_loss else played.over
+        tally = self._tally.add(played.reward, finished if any_finished else None)
         return Step(
-            reward=reward,
-            next_observation=next_observation,
+            reward=played.reward,
+            next_observation=played.next_observation,
             terminated=terminated,
-            truncated=cut & ~over,
-            observation=self._observation,
+            truncated=played.cut & ~terminated,
+            observation=self._emulators.observation,
             finished=finished,
-            episode_return=episode_return,
-            episode_length=episode_length,
+            episode_return=tally[0],
+            episode_length=tally[1],
         )
 
     def render(self) -> npt.NDArray[np.uint8]:
         """The screen of game 0 in colour, [210, 160, 3], from a second emulator that plays along."""
-        if self._screen is None:
-            self._screen = _ColourScreen(self._rom, self._settings)
-        return self._screen.show(self._seed_of(0), self._played[0])
+        if self._colour_screen is None:
+            self._colour_screen = _ColourScreen(self._rom, self._settings)
+        return self._colour_screen.show(self._seed_of(0), self._played[0])
 
     def get_state(self) -> State:
         """Seeds and actions from which `set_state` plays the games up to here."""
@@ -166,7 +141,7 @@ class AtariGame:
             "seedings": list(self._seedings),
             "played": np.frombuffer(b"".join(self._played), np.uint8).copy(),
             "played_steps": [len(played) for played in self._played],
-            "checksums": [zlib.crc32(screens) for screens in self._observation],
+            "checksums": self._checksums(),
             "ale_py": self._version,
             **self._tally.get_state(),
         }
@@ -176,32 +151,34 @@ class AtariGame:
         shared.check_state(state, self.name, self.num_envs)
         self._seed = int(state["seed"])
         self._seedings = list(state["seedings"])
-        self._screen = None
+        self._colour_screen = None
         ends = np.cumsum(state["played_steps"])
         whole = np.asarray(state["played"], np.uint8)
         self._played = [bytearray(part.tobytes()) for part in np.split(whole, ends[:-1])]
         self._replay()
         self._tally.set_state(state)
-        if [zlib.crc32(screens) for screens in self._observation] != list(state["checksums"]):
+        if self._checksums() != list(state["checksums"]):
             raise PserError(
                 f"{self.name} does not play as it did when it was saved with ale-py {state['ale_py']} (this "
                 f"is {self._version}): resume with the same ale-py and the same game settings"
             )
-        return self._observation
+        return self._emulators.observation
 
     def close(self) -> None:
         """Close the emulators."""
-        self._env.close()
+        self._emulators.close()
+        if self._colour_screen is not None:
+            self._colour_screen.close()
+
+    def _checksums(self) -> list[int]:
+        return [zlib.crc32(screens) for screens in self._emulators.observation]
 
     def _seed_of(self, stream: int) -> int:
         return shared.spread_seed(self._seed, stream, self._seedings[stream])
 
     def _reset_seeded(self, which: Bools) -> None:
         """Reset some environments with their current seeds; the others stay as they are."""
-        seeds = np.array([self._seed_of(int(stream)) for stream in np.flatnonzero(which)])
-        options = None if which.all() else {"reset_mask": which}
-        self._observation, info = self._env.reset(seed=seeds, options=options)
-        self._lives = info["lives"]
+        self._emulators.reset(which, [self._seed_of(stream) for stream in np.flatnonzero(which).tolist()])
 
     def _reseed(self, finished: Bools) -> None:
         """Give a new seed to the environments whose game finished after enough steps with the old one."""
@@ -224,8 +201,7 @@ class AtariGame:
         for now in range(total):
             if now and (starts == now).any():
                 self._reset_seeded(starts == now)
-            self._observation, _, _, _, info = self._env.step(plan[now])
-            self._lives = info["lives"]
+            self._emulators.step(plan[now])
         if total and (starts == total).any():
             self._reset_seeded(starts == total)
 
@@ -234,26 +210,25 @@ class _ColourScreen:
     """A second emulator that follows game 0 and shows its full screen: the vector environment cannot draw."""
 
     def __init__(self, rom: str, settings: dict[str, Any]) -> None:
-        import ale_py
-
-        self._env = ale_py.AtariVectorEnv(
-            rom, 1, num_threads=1, stack_num=1, img_height=210, img_width=160, grayscale=False, **settings
-        )
+        screen: dict[str, Any] = {"stack_num": 1, "img_height": 210, "img_width": 160, "grayscale": False}
+        self._emulator = Emulators(rom, 1, threads=1, **settings, **screen)
         self._seed: int | None = None
-        self._played = 0
-        self._image: npt.NDArray[np.uint8] = np.zeros((210, 160, 3), np.uint8)
+        self._position = 0
 
     def show(self, seed: int, played: bytearray) -> npt.NDArray[np.uint8]:
         """The screen after these actions; only those not yet played are played."""
         if seed != self._seed:
-            observation, _ = self._env.reset(seed=np.array([seed]))
-            self._seed, self._played = seed, 0
-            self._image = observation[0, -1]
-        for action in played[self._played :]:
-            observation, *_ = self._env.step(np.array([action]))
-            self._image = observation[0, -1]
-        self._played = len(played)
-        return self._image
+            self._emulator.reset(np.ones(1, np.bool_), [seed])
+            self._seed, self._position = seed, 0
+        for action in played[self._position :]:
+            self._emulator.step(np.array([action]))
+        self._position = len(played)
+        image: npt.NDArray[np.uint8] = self._emulator.observation[0, -1]
+        return image
+
+    def close(self) -> None:
+        """Close the emulator."""
+        self._emulator.close()
 
 
 def game_name(rom: str) -> str:

@@ -10,7 +10,7 @@ the end of an episode is terminal (discount 0). The observation that comes with 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsFloat
+from typing import Any, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -89,7 +89,8 @@ class ExhaustiveMemory:
     @property
     def rewarded(self) -> NDArray[np.bool_]:
         """The right action at the last state: the one transition with reward 1."""
-        return self.right & (self.state == self.states - 1)
+        at_goal: NDArray[np.bool_] = self.right & (self.state == self.states - 1)
+        return at_goal
 
     @property
     def terminated(self) -> NDArray[np.bool_]:
@@ -123,7 +124,7 @@ def exhaustive_memory(
 class BlindCliffwalk(gymnasium.Env[np.int64, np.int64]):
     """The chain as a Gymnasium environment: `gymnasium.make("pser/BlindCliffwalk-v0", states=16)`."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 (as Gymnasium has it)
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class BlindCliffwalk(gymnasium.Env[np.int64, np.int64]):
         self._state = None
         return np.int64(0), 1.0 if goal else 0.0, True, False, {}
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The chain as a line of text, the walker as @ and the reward as $."""
         if self.render_mode != "ansi":
             return None

@@ -1,5 +1,6 @@
 """Any Gymnasium environment with discrete actions: classic control and whatever else is registered."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,12 @@ class GymGame:
         if max_episode_steps:
             options["max_episode_steps"] = shared.check_count("max_episode_steps", max_episode_steps, 1)
         spec = _find_spec(gymnasium, env_id)
-        self.name = f"gym:{spec.id}"
+        self.name = f"gym:{env_id}"
         self._envs: list[Any] = []
         for stream in range(self.num_envs):
             # Only environment 0 is ever shown.
-            mode = "rgb_array" if stream == 0 and _can_render(spec) else None
-            self._envs.append(_make(gymnasium, spec.id, render_mode=mode, **options))
+            shown = {"render_mode": "rgb_array"} if stream == 0 and _can_render(spec) else {}
+            self._envs.append(_make(gymnasium, spec.id, **options, **shown))
         actions = self._envs[0].action_space
         if not isinstance(actions, gymnasium.spaces.Discrete):
             raise PserError(f"DQN needs discrete actions, but {self.name} has {actions}: choose another game")
@@ -169,12 +170,14 @@ class GymGame:
 
 
 def _find_spec(gymnasium: Any, env_id: str) -> Any:
+    """The registered environment; MODULE:ID imports the module that registers it first."""
+    module, _, bare_id = env_id.rpartition(":")
     try:
-        return gymnasium.spec(env_id)
-    except ModuleNotFoundError as error:
-        raise PserError(
-            f"the Gymnasium id {env_id!r} names a module that cannot be imported: {error}"
-        ) from error
+        if module:
+            import_module(module)
+        return gymnasium.spec(bare_id)
+    except ImportError as error:
+        raise PserError(f"{env_id!r} names a module that cannot be imported: {_one_line(error)}") from error
     except gymnasium.error.Error as error:
         raise shared.no_such("Gymnasium id", env_id, gymnasium.registry) from error
 

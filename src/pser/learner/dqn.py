@@ -14,29 +14,41 @@ from pser.learner.networks import NETWORK_OF_FAMILY, build_network
 from pser.learner.rmsprop import RMSProp
 from pser.learner.settings import OptimizerSettings, TrainSettings
 
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
-def bootstrap_value(q_target: Tensor, q_online: Tensor | None) -> Tensor:
+
+def bootstrap_value(q_target: Floats, q_online: Floats | None) -> Floats:
     """max_a Q⁻(s', a), or Q⁻(s', argmax_a Q(s', a)) if Q is given (van Hasselt et al. 2016, Eq. 4)."""
     if q_online is None:
-        return q_target.amax(1)
-    return q_target.gather(1, q_online.argmax(1, keepdim=True)).squeeze(1)
+        best: Floats = q_target.max(1)
+        return best
+    return taken(q_target, q_online.argmax(1))
 
 
-def td_errors(q: Tensor, action: Tensor, reward: Tensor, discount: Tensor, value_next: Tensor) -> Tensor:
-    """δ = r + γ^m·V(s') − Q(s, a); the discount is 0 where the episode terminated (Mnih et al. 2015, Eq. 2)."""
-    return torch.addcmul(reward, discount, value_next) - q.gather(1, action.unsqueeze(1)).squeeze(1)
+def taken(q: Floats, action: Ints) -> Floats:
+    """Q(s, a) of the action taken, from Q(s, ·)."""
+    values: Floats = q[np.arange(len(action)), action]
+    return values
 
 
-def huber(delta: Tensor) -> Tensor:
-    """δ²/2 for |δ| ≤ 1, |δ| − 1/2 beyond."""
-    size = delta.abs()
-    return torch.where(size <= 1, 0.5 * delta * delta, size - 0.5)
+def td_errors(q_taken: Floats, reward: Floats, discount: Floats, value_next: Floats) -> Floats:
+    """δ = r + γ^m·V(s') − Q(s, a), the discount 0 where the episode terminated (Mnih et al. 2015, Eq. 2)."""
+    return reward + discount * value_next - q_taken
 
 
-def q_gradient(q: Tensor, action: Tensor, delta: Tensor, weights: Tensor) -> Tensor:
-    """∂/∂Q of mean(w·Huber(δ)): −w·clip(δ, −1, 1)/B at the action taken, 0 elsewhere."""
-    at_action = weights * delta.clamp(-1, 1) / -len(delta)
-    return torch.zeros_like(q).scatter_(1, action.unsqueeze(1), at_action.unsqueeze(1))
+def huber(delta: Floats) -> Floats:
+    """δ²/2 for |δ| ≤ 1, |δ| − 1/2 beyond: c·(|δ| − c/2) with c = min(|δ|, 1)."""
+    size = np.abs(delta)
+    inner = np.minimum(size, np.float32(1))
+    return inner * (size - np.float32(0.5) * inner)
+
+
+def q_gradient(shape: tuple[int, ...], action: Ints, delta: Floats, weights: Floats) -> Floats:
+    """∂/∂Q(s, ·) of mean(w·Huber(δ)): −w·clip(δ, −1, 1)/B at the action taken, 0 elsewhere."""
+    gradient = np.zeros(shape, np.float32)
+    gradient[np.arange(len(action)), action] = weights * np.clip(delta, -1, 1) / np.float32(-len(delta))
+    return gradient
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Learned:
     """Mean of Q(s, a) over the batch, before the update."""
     td_abs_mean: float
     """Mean of |δ| over the batch, before the update."""
-    priority_signal: NDArray[np.float32]
+    priority_signal: Floats
     """What the memory is told about each transition of the batch."""
 
 
@@ -74,83 +86,77 @@ class DQN:
             )
 
         self.agent, self.replay, self.device = agent, settings.replay, device
-        self.num_actions = num_actions
+        self.num_actions, self.on_cpu = num_actions, device.type == "cpu"
         self.online, self.target = network(), network()
         self.online_flat = FlatParameters(self.online, device)
         self.target_flat = FlatParameters(self.target, device)
         self.target.requires_grad_(False)
         self.optimizer = build_optimizer(settings.optimizer, self.online_flat)
 
-    def act(self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator) -> NDArray[np.int64]:
-        """ε-greedy actions for a batch of observations; the network is asked only if some action is greedy."""
+    def act(self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator) -> Ints:
+        """ε-greedy actions for a batch of observations; the network is asked only if an action is greedy."""
         explore = rng.random(len(observation)) < epsilon
         action = rng.integers(self.num_actions, size=len(observation))
         if not explore.all():
-            with torch.inference_mode():
-                greedy = self.online(self._tensor(observation)).argmax(1).cpu().numpy()
-            action = np.where(explore, action, greedy)
+            action = np.where(explore, action, self.q_values(observation).argmax(1))
         return action
+
+    def q_values(self, observation: NDArray[Any]) -> Floats:
+        """Q(s, ·) by the online network."""
+        with torch.inference_mode():
+            return _array(self.online.forward(self._tensor(observation)))
 
     def new_td_errors(
         self,
         observation: NDArray[Any],
-        action: NDArray[np.int64],
+        action: Ints,
         reward: NDArray[np.float64],
         next_observation: NDArray[Any],
         terminated: NDArray[np.bool_],
-    ) -> NDArray[np.float32]:
-        """CurrentTD: the priority signal of new transitions, both sides by the online network, over one step."""
-        with torch.inference_mode():
-            q, q_next = self.online(self._tensor(np.concatenate([observation, next_observation]))).chunk(2)
-            discount = np.where(terminated, 0.0, self.agent.gamma).astype(np.float32)
-            delta = td_errors(
-                q,
-                self._tensor(action),
-                self._tensor(reward.astype(np.float32)),
-                self._tensor(discount),
-                bootstrap_value(q_next, None),
-            )
-            return self._signal(delta)
+    ) -> Floats:
+        """CurrentTD: the priority signal of new transitions, over one step, all by the online network."""
+        q, q_next = np.split(self.q_values(np.concatenate([observation, next_observation])), 2)
+        discount = np.where(terminated, np.float32(0), np.float32(self.agent.gamma))
+        value_next = bootstrap_value(q_next, None)
+        return self._signal(td_errors(taken(q, action), reward.astype(np.float32), discount, value_next))
 
     def learn(self, batch: "pser.Batch") -> Learned:
         """One update of the online network on a batch from the memory."""
-        action, weights = self._tensor(batch.action), self._tensor(batch.weights)
+        q = self.online.forward(self._tensor(batch.observation))  # (batch, actions), with a graph behind it
         next_observation = self._tensor(batch.next_observation)
-        q = self.online(self._tensor(batch.observation))  # (batch, actions), the only part with a graph
-        with torch.no_grad():
-            q_next = self.online(next_observation) if self.agent.double_q else None
-            value_next = bootstrap_value(self.target(next_observation), q_next)
-            delta = td_errors(q, action, self._tensor(batch.reward), self._tensor(batch.discount), value_next)
-            self.online_flat.gradients.zero_()
-            gradient = q_gradient(q, action, delta, weights)
-        q.backward(gradient)
+        with torch.inference_mode():
+            q_next = _array(self.online.forward(next_observation)) if self.agent.double_q else None
+            value_next = bootstrap_value(_array(self.target.forward(next_observation)), q_next)
+        q_taken = taken(_array(q.detach()), batch.action)
+        delta = td_errors(q_taken, batch.reward, batch.discount, value_next)
+        self.online_flat.gradients.zero_()
+        q.backward(self._tensor(q_gradient(q.shape, batch.action, delta, batch.weights)))
         if self.agent.max_grad_norm:
             self.online_flat.clip_gradients(self.agent.max_grad_norm)
         self.optimizer.step()
-        with torch.no_grad():
-            return Learned(
-                loss=float((weights * huber(delta)).mean()),
-                q_mean=float(q.gather(1, action.unsqueeze(1)).mean()),
-                td_abs_mean=float(delta.abs().mean()),
-                priority_signal=self._signal(delta),
-            )
+        return Learned(
+            loss=float((batch.weights * huber(delta)).mean()),
+            q_mean=float(q_taken.mean()),
+            td_abs_mean=float(np.abs(delta).mean()),
+            priority_signal=self._signal(delta),
+        )
 
     def update_target(self) -> None:
         """Copy the online network into the target network."""
         self.target_flat.copy_from(self.online_flat)
 
-    def _signal(self, delta: Tensor) -> NDArray[np.float32]:
+    def _signal(self, delta: Floats) -> Floats:
         """What becomes the priority: δ, or √(Huber(δ) + 1e-10) as in the authors' code."""
-        signal = delta if self.replay.priority_signal == "td" else torch.sqrt(huber(delta) + 1e-10)
-        return signal.cpu().numpy()  # type: ignore[no-any-return]
+        return delta if self.replay.priority_signal == "td" else np.sqrt(huber(delta) + np.float32(1e-10))
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         """The array as a tensor on the device; on the CPU without a copy."""
-        return torch.from_numpy(array).to(self.device, non_blocking=True)
+        tensor = torch.from_numpy(array)
+        return tensor if self.on_cpu else tensor.to(self.device)
 
     def get_weights(self) -> NDArray[np.float32]:
         """A copy of the online network's parameters."""
-        return self.online_flat.values.detach().cpu().numpy().copy()  # type: ignore[no-any-return]
+        return self.online_flat.values.detach().cpu().numpy().copy()
 
     def set_weights(self, weights: NDArray[np.float32]) -> None:
         """Set the online network's parameters."""
@@ -175,6 +181,11 @@ class DQN:
             name: torch.from_numpy(value).to(self.device).clone()
             for name, value in state["optimizer"].items()
         }
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    """The tensor's values; on the CPU without a copy."""
+    return tensor.cpu().numpy()
 
 
 def build_optimizer(settings: OptimizerSettings, flat: FlatParameters) -> torch.optim.Optimizer:

@@ -33,9 +33,9 @@ class Evaluation:
 def evaluate(
     agent: DQN, game: Game, *, epsilon: float, seed: int, episodes: int = 0, frames: int = 0
 ) -> Evaluation:
-    """Play `episodes` episodes, or, if that is 0, until `frames` are spent and the running episodes are over.
+    """Play `episodes` episodes, or, if that is 0, until `frames` are spent and the running episodes over.
 
-    Every environment gets its share beforehand: stopping at the first episodes to finish would favour short ones.
+    Every environment gets its share beforehand: taking the first episodes to finish would favour short ones.
     """
     envs = game.num_envs
     quota = np.array([episodes // envs + (env < episodes % envs) for env in range(envs)])

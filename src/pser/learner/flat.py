@@ -1,11 +1,11 @@
 """A network's parameters, and their gradients, laid out in one tensor each.
 
-Copying a network, zeroing its gradients, clipping them, stepping the optimizer and saving are then operations on
-one tensor instead of one per layer.
+Copying a network, zeroing its gradients, clipping them, stepping the optimizer and saving are then operations
+on one tensor instead of one per layer.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 ALIGNMENT = 16
 """Parameters start at multiples of 16 floats (64 bytes), as if each had been allocated by itself."""

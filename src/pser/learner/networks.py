@@ -1,4 +1,9 @@
-"""Q-networks: the one of Mnih et al. 2015, MinAtar's, and a multi-layer perceptron."""
+"""Q-networks: the one of Mnih et al. 2015, MinAtar's, and a multi-layer perceptron.
+
+Layers are called by `forward`: a module's call machinery, made for hooks, costs as much as a small layer.
+"""
+
+import itertools
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +13,7 @@ from pser.errors import PserError
 
 
 class QNetwork(nn.Module):
-    """Observations (batch, …) → one value per action (batch, actions); a body, then a plain or dueling head."""
+    """Observations (batch, …) → one value per action (batch, actions): a body, then a head."""
 
     def __init__(
         self, body: nn.Module, features: int, num_actions: int, *, dueling: bool, width: int
@@ -28,11 +33,11 @@ class QNetwork(nn.Module):
 
     def forward(self, observation: Tensor) -> Tensor:
         """Q(s, ·); dueling: V(s) + A(s, ·) − mean A(s, ·) (Wang et al. 2016, Eq. 9)."""
-        features = self.body(observation)
+        features = self.body.forward(observation)
         if self.dueling:
             advantage: Tensor = self.advantage(features)
             return self.value(features) + advantage - advantage.mean(1, keepdim=True)  # type: ignore[no-any-return]
-        return self.q(functional.relu_(self.hidden(features)))  # type: ignore[no-any-return]
+        return self.q.forward(functional.relu_(self.hidden.forward(features)))
 
 
 class NatureBody(nn.Module):
@@ -50,12 +55,12 @@ class NatureBody(nn.Module):
         """Frames 0..255 → 3136 features. The first weights carry the division by 255: they are fewer."""
         x = frames.to(torch.float32, memory_format=torch.channels_last)
         x = functional.relu_(functional.conv2d(x, self.conv1.weight * (1 / 255), self.conv1.bias, stride=4))
-        x = functional.relu_(self.conv2(x))
-        return functional.relu_(self.conv3(x)).flatten(1)
+        x = functional.relu_(self.conv2.forward(x))
+        return functional.relu_(self.conv3.forward(x)).flatten(1)
 
 
 class MinAtarBody(nn.Module):
-    """One 3×3 convolution with 16 filters on uint8 channels (batch, channels, 10, 10) (Young and Tian 2019)."""
+    """One 3×3 convolution with 16 filters on 0/1 planes (batch, channels, 10, 10) (Young and Tian 2019)."""
 
     FEATURES = 1024
 
@@ -65,7 +70,7 @@ class MinAtarBody(nn.Module):
 
     def forward(self, channels: Tensor) -> Tensor:
         """Channels 0/1 → 1024 features."""
-        return functional.relu_(self.conv(channels.to(torch.float32))).flatten(1)
+        return functional.relu_(self.conv.forward(channels.to(torch.float32))).flatten(1)
 
 
 class MlpBody(nn.Module):
@@ -74,20 +79,20 @@ class MlpBody(nn.Module):
     def __init__(self, size: int, hidden: tuple[int, ...]) -> None:
         super().__init__()
         widths = (size, *hidden)
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
 
     def forward(self, observation: Tensor) -> Tensor:
         """(batch, …) → (batch, last width)."""
         x = observation.to(torch.float32).flatten(1)
         for layer in self.layers:
-            x = functional.relu_(layer(x))
+            x = functional.relu_(layer.forward(x))
         return x
 
 
 def build_network(
     kind: str, shape: tuple[int, ...], num_actions: int, *, hidden: tuple[int, ...], dueling: bool, seed: int
 ) -> QNetwork:
-    """The named network ("nature", "minatar", "mlp") for observations of `shape`, initialised from `seed` alone."""
+    """The named network ("nature", "minatar", "mlp") for observations of `shape`, drawn from `seed` alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if kind == "nature":

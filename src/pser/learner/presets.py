@@ -46,7 +46,7 @@ def paper(env: str) -> TrainSettings:
 
 
 def authors(env: str) -> TrainSettings:
-    """What the authors' code does: √Huber as the priority with α = 1, decay of the retained priority, no no-ops."""
+    """What the authors' code does: √Huber as priority with α = 1, the retained priority decays, no no-ops."""
     return paper(env).override(
         {
             "alpha": 1.0,

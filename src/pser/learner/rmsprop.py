@@ -24,7 +24,8 @@ class RMSProp(Optimizer):
         momentum: float = 0.0,
         centered: bool = True,
     ) -> None:
-        super().__init__(params, dict(lr=lr, decay=decay, eps=eps, momentum=momentum, centered=centered))
+        defaults = {"lr": lr, "decay": decay, "eps": eps, "momentum": momentum, "centered": centered}
+        super().__init__(params, defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]

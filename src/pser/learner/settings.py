@@ -56,8 +56,8 @@ class GameSettings:
         family, colon, name = self.env.partition(":")
         require(
             family in FAMILIES and bool(colon) and bool(name),
-            f"an environment is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}, got {self.env!r}: "
-            "for example atari:Pong, minatar:breakout or gym:CartPole-v1",
+            f"an environment is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}, "
+            f"got {self.env!r}: for example atari:Pong, minatar:breakout or gym:CartPole-v1",
         )
         _at_least(self, 1, "num_envs")
         _at_least(self, 0, "noop_max", "max_episode_steps")
@@ -112,7 +112,7 @@ class ReplaySettings:
     is_weights: Literal["batch", "memory"] = "batch"
     """Importance-sampling weights are divided by the largest in the batch, or that the memory could give."""
     priority_signal: Literal["td", "sqrt_huber"] = "td"
-    """What is handed to the memory: the TD error, or sqrt(Huber(TD error) + 1e-10) as in the authors' code."""
+    """What the memory is told: the TD error, or sqrt(Huber(TD error) + 1e-10) as in the authors' code."""
 
     def __post_init__(self) -> None:
         _at_least(self, 1, "capacity", "n_step", "window_limit")

@@ -34,7 +34,7 @@ class Agent:
     name: AgentName
     """uniform, oracle, per, pser, sweeping or backward."""
     rho: float | None = None
-    """Decay coefficient ρ."""
+    """Decay coefficient ρ; at 0 nothing decays, which leaves PER with η."""
     eta: float | None = None
     """Share η of the previous priority that an update keeps."""
     decay: Literal["max", "add"] | None = None
@@ -48,8 +48,8 @@ class Agent:
             raise PserError(
                 f"rho, eta and decay belong to pser, all three; got {self}: give them to pser alone"
             )
-        if self.rho is not None and not 0.0 < self.rho < 1.0:
-            raise PserError(f"rho lies strictly between 0 and 1; got {self.rho}: choose e.g. 0.4")
+        if self.rho is not None and not 0.0 <= self.rho < 1.0:
+            raise PserError(f"rho lies between 0 and 1, 1 excluded; got {self.rho}: choose e.g. 0.4")
         if self.eta is not None and not 0.0 <= self.eta < 1.0:
             raise PserError(f"eta lies between 0 and 1, 1 excluded; got {self.eta}: choose e.g. 0.7 or 0")
 
@@ -63,6 +63,8 @@ class Agent:
             "sweeping": "Prioritized sweeping",
             "backward": "Backward episodes",
         }
+        if self.rho == 0.0:
+            return f"PER with η={self.eta:g}"
         if self.name == "pser":
             return f"PSER ρ={self.rho:g} η={self.eta:g}" + (" ADD" if self.decay == "add" else "")
         return names[self.name]

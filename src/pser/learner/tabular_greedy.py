@@ -29,7 +29,8 @@ class PairModel:
     def td_errors(self, values: Values) -> Values:
         """δ of every pair: r + γ·max_a Q(s', a) − Q(s, a)."""
         best = values.reshape(-1, 2).max(axis=1)
-        return self.reward + self.discount * best[self.next_state] - values
+        errors: Values = self.reward + self.discount * best[self.next_state] - values
+        return errors
 
     def predecessors(self, pair: int) -> NDArray[np.int64]:
         """The pairs that lead to the state of `pair`."""

@@ -38,9 +38,6 @@ class Process:
     keep p."""
     decay: Literal["once", "repeated"] = "once"
     """Decay when the memory is filled only, or at each update too."""
-    all_copies: bool = False
-    """Every copy of a pair on the way to the goal starts with the pair's priority, not only the goal
-    episode's."""
     alpha: float = 1.0
     """Prioritization exponent α."""
     eps: float = 0.0
@@ -69,12 +66,6 @@ PROCESSES: tuple[Process, ...] = (
         name="pser_kept",
         what="PSER, decay once; priority drops only when the pair is learned",
         report="learned",
-    ),
-    Process(
-        name="pser_kept_all_copies",
-        what="the same, and every copy of a pair holds the pair's priority",
-        report="learned",
-        all_copies=True,
     ),
     Process(name="per_algorithm", what=f"PER; {ALGORITHM}", strategy="per"),
     Process(name="pser_algorithm_once", what=f"PSER, decay once; {ALGORITHM}", etas=BOTH_ETAS),
@@ -132,8 +123,6 @@ def starting_index(
         return index
     # The same priorities in an index whose updates do not decay.
     start = index.priority(np.arange(len(memory)))
-    if process.all_copies:
-        start = np.where(memory.right, rho ** (memory.states - 1.0 - memory.state), 0.0)
     still = pser.PSER(alpha=process.alpha, eps=process.eps, eta=eta, rho=rho, window=0)
     index = pser.PriorityIndex(len(memory), still)
     index.append(memory.first, start, stream=stream)

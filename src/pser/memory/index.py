@@ -38,7 +38,11 @@ class PriorityIndex:
         self.num_streams = int(num_streams)
         self.prioritization = prioritization
         self._kernel = _kernel.Index(self.capacity, self.num_streams, prioritization.rules())
-        self._rng = np.random.default_rng(seed)
+        self._use(np.random.default_rng(seed))
+
+    def _use(self, rng: np.random.Generator) -> None:
+        self._rng = rng  # keeps the bit generator alive for the kernel, which draws from it directly
+        self._draws = _kernel.Draws(rng.bit_generator.capsule)
 
     def __len__(self) -> int:
         """Transitions now in memory."""
@@ -78,9 +82,10 @@ class PriorityIndex:
 
     def sample(self, batch_size: int, beta: float = 0.5) -> tuple[Ints, Reals]:
         """`batch_size` ids drawn with replacement by P(i), and their importance-sampling weights."""
-        check_sample(batch_size, beta)
+        if batch_size < 1 or not 0.0 <= beta <= 1.0:
+            raise bad_sample(batch_size, beta)
         ids, weights = np.empty(batch_size, np.int64), np.empty(batch_size)
-        self._kernel.sample(self._rng.random(batch_size), beta, ids, weights)
+        self._kernel.sample(self._draws, beta, ids, weights)
         return ids, weights
 
     def update(self, ids: Any, td_errors: Any) -> int:
@@ -158,7 +163,7 @@ class PriorityIndex:
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a saved state, once the arrays were filled."""
         self._kernel.set_state(state)
-        self._rng = snapshot.rng_from_state(state["rng"])
+        self._use(snapshot.rng_from_state(state["rng"]))
 
     def state_arrays(self, next_id: int | None = None) -> dict[str, np.ndarray[Any, Any]]:
         """The slots in use, as bytes in place: read when saving, filled when loading."""
@@ -175,12 +180,11 @@ def check_sizes(capacity: int, streams: int, streams_name: str) -> None:
         raise PserError(f"{streams_name} must be at least 1, got {streams}: count your environments")
 
 
-def check_sample(batch_size: int, beta: float) -> None:
-    """A batch can be drawn with these arguments."""
+def bad_sample(batch_size: int, beta: float) -> PserError:
+    """Why no batch can be drawn with these arguments."""
     if batch_size < 1:
-        raise PserError(f"batch_size must be at least 1, got {batch_size}: 32 is usual")
-    if not 0.0 <= beta <= 1.0:
-        raise PserError(f"beta must be from 0 to 1, got {beta}: the paper uses 0.5")
+        return PserError(f"batch_size must be at least 1, got {batch_size}: 32 is usual")
+    return PserError(f"beta must be from 0 to 1, got {beta}: the paper uses 0.5")
 
 
 def as_rows(values: Any, rows: int, what: str) -> Any:

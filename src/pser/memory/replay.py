@@ -11,7 +11,7 @@ from pser.errors import PserError
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.batch import Batch, BatchBuffers
-from pser.memory.index import PriorityIndex, as_rows, check_sample, check_sizes, given_priority
+from pser.memory.index import PriorityIndex, as_rows, bad_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.spec import WHOLE, Array, Field, Frames, action_field, observation_fields
 from pser.memory.storage import Storage
@@ -137,15 +137,16 @@ class ReplayMemory:
 
         The batch's arrays are reused by the next sample of the same size, unless `copy` asks for fresh ones.
         """
+        if batch_size < 1 or not 0.0 <= beta <= 1.0:
+            raise bad_sample(batch_size, beta)
         buffers = None if copy else self._buffers.get(batch_size)
-        if buffers is None or not 0.0 <= beta <= 1.0:
-            check_sample(batch_size, beta)
+        if buffers is None:
             buffers = BatchBuffers(batch_size, self._fields, self._action, self.n_step == 1, self._real)
             if not copy:
                 if len(self._buffers) == KEPT_BUFFERS:
                     self._buffers.pop(next(iter(self._buffers)))
                 self._buffers[batch_size] = buffers
-        self._storage.kernel.sample(self._index._rng.random(batch_size), beta, buffers.outputs)
+        self._storage.kernel.sample(self._index._draws, beta, buffers.outputs)
         return buffers.batch
 
     def update_priorities(self, ids: Any, td_errors: Any) -> int:

@@ -15,7 +15,7 @@ from pser.records.snapshot import read_snapshot
 
 
 def load_agent(folder: RunFolder, snapshot: str, num_envs: int) -> tuple[DQN, Game, TrainSettings, int]:
-    """The agent of a snapshot ("best" or "last"), games to play, the run's settings, the snapshot's frames."""
+    """The agent of a snapshot ("best" or "last"), games to play, the run's settings, its frames."""
     settings = settings_of(read_manifest(folder.manifest))
     saved = read_snapshot(folder, snapshot)
     device: torch.device = configure_torch(settings.run.device, settings.run.threads)

@@ -1,8 +1,8 @@
 """Checkpoints: all that a run needs to go on as if it had never stopped, two deep.
 
 A checkpoint is a folder with two files, each with its own checksum: `state.pser` (networks, optimizer, random
-generators, counters, game, positions in the records) and `memory.pser` (the replay memory). It is written under
-another name and renamed when complete, so a folder that bears a checkpoint's name is whole.
+generators, counters, game, positions in the records) and `memory.pser` (the replay memory). It is written
+under another name and renamed when complete, so a folder that bears a checkpoint's name is whole.
 """
 
 import os
@@ -69,7 +69,7 @@ def remove_leftovers(folder: Path) -> None:
 def read_newest_checkpoint(folder: Path) -> Checkpoint | None:
     """The newest checkpoint that is whole; None if none was ever written.
 
-    A damaged one is skipped with a warning, and removed, so that what follows does not end in it.
+    A damaged one is skipped with a warning; the run replaces it when it gets there again.
     """
     paths = checkpoint_paths(folder)
     for path in paths:

@@ -1,6 +1,6 @@
 """One file for nested dictionaries of JSON values and NumPy arrays: checksummed, without pickle.
 
-Layout: 8 bytes of magic, the header's length (uint64, little-endian), the header (JSON, in which each array is
+Layout: 8 bytes of magic, the header's length (uint64, little-endian), the header (JSON, each array in it
 replaced by its dtype, shape and offset), the arrays' bytes, and the SHA-256 of all that precedes it.
 """
 
@@ -23,14 +23,11 @@ def write_container(path: Path, content: dict[str, Any]) -> None:
     """Write `content` to `path`, atomically."""
     arrays: list[np.ndarray[Any, Any]] = []
     header = json.dumps(_without_arrays(content, arrays)).encode()
+    parts: list[Any] = [MAGIC, len(header).to_bytes(8, "little"), header]
+    parts += [array.reshape(-1).view(np.uint8).data for array in arrays if array.size]
     digest = hashlib.sha256()
     with replacing(path) as file:
-        for part in (
-            MAGIC,
-            len(header).to_bytes(8, "little"),
-            header,
-            *(a.data.cast("B") for a in arrays if a.size),
-        ):
+        for part in parts:
             digest.update(part)
             file.write(part)
         file.write(digest.digest())

@@ -31,7 +31,7 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """Takes jobs and promises their outcomes; what a cluster engine implements to take the local pool's place.
+    """Takes jobs and promises their outcomes: what a cluster engine implements to replace the local pool.
 
     A job may run anywhere that sees its folder. It is resumed by running it again, so an engine may move it.
     """

@@ -56,7 +56,8 @@ def explain_disk_error(error: OSError, folder: Path) -> OSError | PserError:
     """A full disk as one clear line; any other error as it is."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return PserError(
-            f"no disk space left while writing to {folder} ({error.strerror}): free some, then continue with --resume"
+            f"no disk space left while writing to {folder} ({error.strerror}): free some, "
+            "then continue with --resume"
         )
     return error
 

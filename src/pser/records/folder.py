@@ -26,7 +26,8 @@ class RunFolder:
         """Make the folder for a new run; a folder that holds anything else is an error."""
         if self.manifest.exists():
             raise PserError(
-                f"{self.path} already holds a run: continue it with --resume {self.path}, or choose another --run-dir"
+                f"{self.path} already holds a run: continue it with --resume {self.path}, "
+                "or choose another --run-dir"
             )
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise PserError(f"{self.path} exists and is not empty: choose another --run-dir")

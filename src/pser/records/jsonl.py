@@ -18,7 +18,8 @@ class JsonLines:
             size = file.tell()
             if size < position:
                 raise DamagedFileError(
-                    f"{path} has {size} bytes, its checkpoint speaks of {position}: restore it, or start a new run"
+                    f"{path} has {size} bytes, its checkpoint speaks of {position}: restore it, "
+                    "or start a new run"
                 )
             file.truncate(position)
         self._file = open(path, "ab")  # noqa: SIM115 - kept open for the life of the run

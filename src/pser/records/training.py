@@ -1,5 +1,6 @@
 """Running a training with its records: the listeners of the training loop, put together."""
 
+import contextlib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import pser
+from pser.env.game import Game
 from pser.learner.device import configure_torch
 from pser.learner.evaluation import evaluate
 from pser.learner.events import CheckpointDue, EvaluationDue, IntervalLogged, TrainingFinished
@@ -68,10 +70,8 @@ def _run(
             run.close()
     except BaseException as error:
         told = explain_disk_error(error, folder.path) if isinstance(error, OSError) else error
-        try:
+        with contextlib.suppress(OSError):  # the disk that failed the run may fail the note about it
             folder.write_status("failed", frames, str(told) or type(told).__name__)
-        except OSError:
-            pass  # the disk that failed the run fails the note about it
         if told is not error:
             raise told from error
         raise
@@ -163,7 +163,7 @@ class _Run:
         self.game.close()
 
 
-def checkpoint_bytes(settings: TrainSettings, game: Any) -> int:
+def checkpoint_bytes(settings: TrainSettings, game: Game) -> int:
     """About what the two kept checkpoints and the one being written take on disk when the memory is full."""
     spec = game.observation
     if isinstance(spec, pser.Frames):

@@ -1,6 +1,7 @@
 """Images to a video file: MP4 by ffmpeg where imageio-ffmpeg is installed, animated GIF by Pillow."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def write_video(path: Path, images: Sequence[Image], *, fps: int, min_height: in
 
 def _write_mp4(path: Path, images: Sequence[Image], fps: int) -> None:
     try:
-        import imageio_ffmpeg
+        imageio_ffmpeg = import_module("imageio_ffmpeg")
     except ModuleNotFoundError:
         raise PserError("an MP4 needs imageio-ffmpeg: pip install imageio-ffmpeg, or name a .gif") from None
     height, width = (extent - extent % 2 for extent in images[0].shape[:2])  # the codec wants even extents

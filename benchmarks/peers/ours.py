@@ -1,0 +1,134 @@
+"""This project: `PriorityIndex` and `ReplayMemory`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import pser
+from benchmarks.peer import Case, Scenario
+from benchmarks.settings import ALPHA, BATCH, BETA, EPS, ETA, FRAME, GAMMA, POOL, RHO, STACK
+from benchmarks.workload import Workload
+
+PER = pser.PER(alpha=ALPHA, eps=EPS)
+
+
+def _pser(window: int, rho: float = RHO, alpha: float = ALPHA) -> pser.PSER:
+    # No decay while filling: every library starts from the same priorities.
+    return pser.PSER(alpha=alpha, eps=EPS, eta=ETA, rho=rho, window=window, decay_on_insert=False)
+
+
+def _filled_index(load: Workload, prioritization: pser.Prioritization) -> pser.PriorityIndex:
+    index = pser.PriorityIndex(load.capacity, prioritization, seed=0)
+    for rows in np.split(np.arange(load.capacity), 100):
+        index.append(load.starts[rows], load.fill_errors[rows] + EPS, stream=np.zeros(len(rows), np.int64))
+    return index
+
+
+def _filled_memory(load: Workload, prioritization: pser.Prioritization) -> pser.ReplayMemory:
+    memory = pser.ReplayMemory(
+        capacity=load.capacity,
+        observation=pser.Array((4,), np.float32),
+        action=pser.Array((), np.int64),
+        prioritization=prioritization,
+        gamma=GAMMA,
+        seed=0,
+    )
+    for rows in np.split(np.arange(load.capacity), 100):
+        step = (column[rows] for column in load.transitions)
+        memory.add(*step, priority=load.fill_errors[rows] + EPS, stream=np.zeros(len(rows), np.int64))
+    return memory
+
+
+class Ours:
+    """This project as its users drive it."""
+
+    name = "pser"
+    distributions = ("pser",)
+    notes = (
+        "η and the decay within `update`; the frame batch is one (32, 5, 84, 84) array and two views of it.",
+    )
+
+    def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:
+        """Cases of a scenario."""
+        if scenario in ("index", "index-10m"):
+            return self._index(load)
+        if scenario == "memory":
+            return self._memory(load)
+        if scenario == "vector":
+            return self._vector(load)
+        return self._atari(load)
+
+    def _index(self, load: Workload) -> Mapping[str, Case]:
+        errors, batches = load.td_errors, load.batches
+        per = _filled_index(load, PER)
+
+        def learn(index: pser.PriorityIndex) -> Case:
+            def step(i: int) -> None:
+                ids, _ = index.sample(BATCH, beta=BETA)
+                index.update(ids, errors[i % POOL])
+
+            return step
+
+        return {
+            "learn PER": learn(per),
+            "learn PSER W=5": learn(_filled_index(load, _pser(5))),
+            "learn PSER W=20": learn(_filled_index(load, _pser(20))),
+            "learn PSER W=20 ρ=0.8": learn(_filled_index(load, _pser(20, rho=0.8))),
+            "learn PSER W=5 α=0.6": learn(_filled_index(load, _pser(5, alpha=0.6))),
+            "sample": lambda i: per.sample(BATCH, beta=BETA),
+            "update": lambda i: per.update(batches[i % POOL], errors[i % POOL]),
+        }
+
+    def _memory(self, load: Workload) -> Mapping[str, Case]:
+        errors, batches = load.td_errors, load.batches
+        per, added = _filled_memory(load, PER), _filled_memory(load, _pser(5))
+        steps = [tuple(column[0] for column in step) for step in load.steps(environments=1)]
+
+        def learn(memory: pser.ReplayMemory) -> Case:
+            def step(i: int) -> None:
+                batch = memory.sample(BATCH, beta=BETA)
+                memory.update_priorities(batch.ids, errors[i % POOL])
+
+            return step
+
+        return {
+            "learn PER": learn(per),
+            "learn PSER W=5": learn(_filled_memory(load, _pser(5))),
+            "learn PSER W=20": learn(_filled_memory(load, _pser(20))),
+            "sample": lambda i: per.sample(BATCH, beta=BETA),
+            "update": lambda i: per.update_priorities(batches[i % POOL], errors[i % POOL]),
+            "add": lambda i: added.add(*steps[i % POOL]),
+        }
+
+    def _vector(self, load: Workload) -> Mapping[str, Case]:
+        memory = pser.ReplayMemory(
+            capacity=load.capacity,
+            observation=pser.Array((4,), np.float32),
+            action=pser.Array((), np.int64),
+            num_envs=64,
+            prioritization=_pser(5),
+            gamma=GAMMA,
+            seed=0,
+        )
+        steps = load.steps(environments=64)
+        for i in range(load.capacity // 64):
+            memory.add(*steps[i % POOL])
+        return {"add": lambda i: memory.add(*steps[i % POOL])}
+
+    def _atari(self, load: Workload) -> Mapping[str, Case]:
+        memory = pser.ReplayMemory(
+            capacity=load.capacity,
+            observation=pser.Frames(FRAME, stack=STACK),
+            action=pser.Array((), np.int64),
+            prioritization=_pser(5),
+            gamma=GAMMA,
+            seed=0,
+        )
+        for step, error in zip(load.frame_steps(), load.fill_errors, strict=True):
+            memory.add(*step, priority=error + EPS)
+        return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
+
+
+PEER = Ours()

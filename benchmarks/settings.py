@@ -1,0 +1,13 @@
+"""The settings of the run that every library shares."""
+
+BATCH = 32
+ALPHA = 0.5
+BETA = 0.5
+EPS = 1e-4
+ETA = 0.7
+RHO = 0.4
+GAMMA = 0.99
+STACK = 4
+FRAME = (84, 84)
+POOL = 64
+"""Prepared TD-error vectors (and steps to add) that a case cycles through."""

@@ -1,0 +1,120 @@
+"""What a run says: medians, paired ratios, and the targets judged."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.coordinate import Measurements
+
+OURS = "ours"
+COPY = "plain_copy"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A target, what was measured, and whether it is met."""
+
+    target: str
+    measured: str
+    met: bool
+
+
+class Numbers:
+    """Medians, quartiles and paired ratios of a run."""
+
+    def __init__(self, measured: Measurements) -> None:
+        self._times = measured.times_us
+
+    def has(self, case: str, module: str) -> bool:
+        """Whether a case was measured."""
+        return bool(self._times.get(case, {}).get(module))
+
+    def median(self, case: str, module: str) -> float:
+        """Median µs."""
+        return statistics.median(self._times[case][module])
+
+    def quartiles(self, case: str, module: str) -> tuple[float, float]:
+        """First and third quartile, µs."""
+        values = self._times[case][module]
+        if len(values) < 2:
+            return values[0], values[0]
+        low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+        return low, high
+
+    def ratio(self, over: tuple[str, str], under: tuple[str, str]) -> float:
+        """Median over the rounds of one case's time over another's in the same round."""
+        pairs = zip(self._times[over[0]][over[1]], self._times[under[0]][under[1]], strict=True)
+        return statistics.median(a / b for a, b in pairs)
+
+    def peers(self, case: str) -> list[str]:
+        """Other libraries measured on a case."""
+        return [module for module in self._times.get(case, {}) if module not in (OURS, COPY)]
+
+    def fastest(self, *cases: str) -> tuple[str, str]:
+        """Case and module of the fastest other library; of several cases, each counts with its best."""
+        found = [(self.median(case, module), case, module) for case in cases for module in self.peers(case)]
+        _, case, module = min(found)
+        return case, module
+
+
+def verdicts(measured: Measurements) -> list[Verdict]:
+    """Judge the targets that the run measured."""
+    numbers = Numbers(measured)
+    names = {module: peer["name"] for module, peer in measured.peers.items()}
+    out: list[Verdict] = []
+
+    def judge(target: str, needs: list[str], measure: Callable[[], tuple[str, bool]]) -> None:
+        complete = all(numbers.has(case, OURS) and (numbers.peers(case) or "index" in case) for case in needs)
+        if complete:
+            text, met = measure()
+            out.append(Verdict(target, text, met))
+
+    def at_least(times: float, ours: str, *theirs: str) -> tuple[str, bool]:
+        case, module = numbers.fastest(*theirs)
+        ratio = numbers.ratio((case, module), (ours, OURS))
+        return f"{ratio:.1f}× ({names[module]})", ratio >= times
+
+    def at_most(limit: float, case: str, base: str) -> tuple[str, bool]:
+        ratio = numbers.ratio((case, OURS), (base, OURS))
+        return f"{ratio:.2f}×", ratio <= limit
+
+    w5, per = "index/learn PSER W=5", "index/learn PER"
+    judge(
+        "learn step, `PriorityIndex`, 1M, PSER W=5: at least 12× faster than the fastest other library",
+        [w5],
+        lambda: at_least(12, w5, w5, "memory/learn PSER W=5"),
+    )
+    judge("PSER W=5 at most 1.35× the cost of PER", [w5, per], lambda: at_most(1.35, w5, per))
+    for label, case in (("ρ = 0.4", "index/learn PSER W=20"), ("ρ = 0.8", "index/learn PSER W=20 ρ=0.8")):
+        judge(
+            f"PSER W=20 ({label}) at most 1.5× the cost of PER",
+            [case, per],
+            lambda case=case: at_most(1.5, case, per),  # type: ignore[misc]
+        )
+    ten = "index-10m/learn PSER W=5"
+    judge("at 10M at most 2× its own time at 1M", [ten, w5], lambda: at_most(2.0, ten, w5))
+    whole = "memory/learn PSER W=5"
+    judge(
+        "learn step, `ReplayMemory`, 1M, PSER W=5: at least 4× faster than the fastest other library",
+        [whole],
+        lambda: at_least(4, whole, whole),
+    )
+    for label, case in (("1 environment", "memory/add"), ("64 environments", "vector/add")):
+        judge(
+            f"`add` of a step of {label}: faster than every other library",
+            [case],
+            lambda case=case: at_least(1, case, case),  # type: ignore[misc]
+        )
+    frames = "atari/sample"
+    judge("frame batch: faster than every other library", [frames], lambda: at_least(1, frames, frames))
+    if numbers.has(frames, OURS) and numbers.has(frames, COPY):
+        ratio = numbers.ratio((frames, OURS), (frames, COPY))
+        out.append(
+            Verdict("frame batch: at most 1.6× a plain copy of the same bytes", f"{ratio:.2f}×", ratio <= 1.6)
+        )
+    if OURS in measured.resident_bytes:
+        held = measured.resident_bytes[OURS]
+        out.append(Verdict("at most 7,300 resident bytes per transition", f"{held:,.0f}", held <= 7300))
+    return out

@@ -1,0 +1,143 @@
+"""What is known of a training run: its manifest, its records, its state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a reader of the results must know."""
+
+    text: str
+    run: str | None = None
+    """The run it is about; None if about all."""
+
+    def __str__(self) -> str:
+        return f"{self.run}: {self.text}" if self.run else self.text
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over frames, frames strictly increasing, values never NaN."""
+
+    frames: FloatArray
+    values: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training run as its folder tells it."""
+
+    name: str
+    """Short path, unique within the report."""
+    path: Path
+    env: str
+    replay: str
+    label: str
+    """Sampling_Initial_Decay, with the settings that tell variants of one label apart."""
+    seed: int
+    preset: str
+    manifest: Row
+    state: str
+    """running, finished, failed, or unknown if status.json is missing."""
+    error: str | None
+    train: tuple[Row, ...]
+    evaluations: tuple[Row, ...]
+    final: Row | None
+
+    @property
+    def frames(self) -> int:
+        """How far the records reach."""
+        ends = [rows[-1]["frames"] for rows in (self.train, self.evaluations) if rows]
+        return int(max(ends, default=0))
+
+    def evaluation_series(self) -> Series:
+        """Mean return of each evaluation."""
+        return series(self.evaluations, "mean_return")
+
+    def training_series(self) -> Series:
+        """Mean return of the episodes that ended in each logging interval, exploration included."""
+        return series(self.train, "return_mean")
+
+    def metric_series(self, metric: str) -> Series:
+        """A column of train.jsonl; `memory.collapse` reaches into the memory's statistics."""
+        return series(self.train, metric)
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """All runs found, and what there is to say about them."""
+
+    runs: tuple[Run, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def envs(self) -> list[str]:
+        """Environment names in order."""
+        return sorted({run.env for run in self.runs})
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels, PSER first, then PER, then uniform, then others."""
+        rank = {"pser": 0, "per": 1, "uniform": 2}
+        found = {run.label: rank.get(run.replay, 3) for run in self.runs}
+        return sorted(found, key=lambda label: (found[label], label))
+
+    @property
+    def main_labels(self) -> list[str]:
+        """One label a replay strategy: most runs, and among equals the paper's own choice (MaxPrio, MAX)."""
+        best: dict[str, str] = {}
+        for label in self.labels:
+            replay = self.select(label=label)[0].replay
+            if replay not in best or self._weight(label) > self._weight(best[replay]):
+                best[replay] = label
+        return [label for label in self.labels if label in best.values()]
+
+    def _weight(self, label: str) -> tuple[int, bool]:
+        return len(self.select(label=label)), label in ("PSER_MaxPrio_MAX", "PER_MaxPrio")
+
+    def select(self, *, env: str | None = None, label: str | None = None) -> list[Run]:
+        """The runs of an environment, of a label, or of both."""
+        return [
+            run
+            for run in self.runs
+            if (env is None or run.env == env) and (label is None or run.label == label)
+        ]
+
+
+def series(rows: Sequence[Row], metric: str) -> Series:
+    """One column of the records, without the rows that do not have it."""
+    points = [(row["frames"], value) for row in rows if (value := _value(row, metric)) is not None]
+    pairs = np.array(points, dtype=np.float64).reshape(-1, 2)
+    return Series(pairs[:, 0], pairs[:, 1])
+
+
+def flatten(settings: Row, prefix: str = "") -> dict[str, Any]:
+    """Nested settings as `group.name` → value."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _value(row: Row, metric: str) -> float | None:
+    node: Any = row
+    for key in metric.split("."):
+        node = node.get(key) if isinstance(node, dict) else None
+    if isinstance(node, bool) or not isinstance(node, int | float) or not np.isfinite(node):
+        return None
+    return float(node)

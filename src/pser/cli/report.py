@@ -1,0 +1,107 @@
+"""Compare training runs: one self-contained HTML page, or Markdown with figures.
+
+RUNS are run folders or folders of runs at any depth. The page works offline, in light and dark; it says in
+words who wins, by how much and how sure that is, and shows learning curves, tables, priority diagnostics and
+how to repeat each run.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from pser.errors import PserError
+
+if TYPE_CHECKING:
+    from pser.analysis.report import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Which runs, how they are compared, and what is written."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Run folders, or folders that hold runs."""
+    out: Path | None = None
+    """File to write; by default report.html or report.md here."""
+    format: Literal["html", "md"] = "html"
+    """A page to open, or Markdown with figures."""
+    figures: Path | None = None
+    """Folder for PNG and SVG figures; Markdown takes the folder OUT_figures by default, HTML writes none."""
+    smooth_frames: int | None = None
+    """Moving average of the curves in frames, 0 for none; default: 5% of the longest run, as the paper."""
+    score: Literal["final", "best"] = "final"
+    """Score that stands for a run: the last evaluations, or the best snapshot (as in the paper's table)."""
+    dopamine: bool = False
+    """Lay Dopamine's published DQN and Rainbow curves beside Atari runs."""
+    resamples: int = 2000
+    """Bootstrap resamples behind the intervals."""
+    seed: int = 0
+    """Seed of the bootstrap."""
+    title: str = "Replay report"
+    """Heading of the report."""
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise PserError(
+                "a report needs at least one run folder; got none: pser report RUNS… --out report.html"
+            )
+        if self.resamples < 1:
+            raise PserError(f"resamples is at least 1; got {self.resamples}: use 1000 or more")
+        if self.smooth_frames is not None and self.smooth_frames < 0:
+            raise PserError(f"smooth_frames is not negative; got {self.smooth_frames}: use 0 for none")
+
+
+def run(settings: Settings) -> None:
+    """Read, compare, write, and name the file to open."""
+    from pser.analysis.report import ReportSettings, build_report
+
+    out = settings.out or Path(f"report.{settings.format}")
+    if out.is_dir():
+        raise PserError(f"--out names a file; {out} is a folder: use {out / f'report.{settings.format}'}")
+    how = ReportSettings(
+        smooth_frames=settings.smooth_frames,
+        score=settings.score,
+        resamples=settings.resamples,
+        seed=settings.seed,
+        dopamine=settings.dopamine,
+        title=settings.title,
+    )
+    report = build_report(settings.runs, how)
+    folder = settings.figures
+    if folder is None and settings.format == "md":
+        folder = out.with_name(f"{out.stem}_figures")
+    drawn = _figures(report, folder) if folder else []
+    text = _page(report) if settings.format == "html" else _markdown(report, drawn, out.parent)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    for sentence in report.sentences:
+        print(sentence)
+    for note in report.notes:
+        print(f"note: {note}")
+    if drawn:
+        print(f"figures: {folder} ({len(drawn)} files)")
+    print(f"written: {out}" + (" (open it in a browser)" if settings.format == "html" else ""))
+
+
+def _figures(report: "Report", folder: Path) -> list[Path]:
+    try:
+        from pser.analysis.figures import draw_report_figures
+    except ModuleNotFoundError as error:
+        raise PserError(f"figures need {error.name}: pip install 'pser[plot]'") from error
+    return draw_report_figures(report, folder)
+
+
+def _page(report: "Report") -> str:
+    try:
+        from pser.analysis.report_html import render_html
+    except ModuleNotFoundError as error:
+        raise PserError(f"the page needs {error.name}: pip install 'pser[report]'") from error
+    return render_html(report)
+
+
+def _markdown(report: "Report", drawn: list[Path], beside: Path) -> str:
+    from pser.analysis.report_markdown import render_markdown
+
+    return render_markdown(report, drawn, beside)

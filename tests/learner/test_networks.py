@@ -1,0 +1,71 @@
+"""Shapes, parameter counts and meaning of the networks."""
+
+import pytest
+import torch
+
+from pser.errors import PserError
+from pser.learner.networks import build_network
+
+torch.set_num_threads(1)
+
+
+def build(kind, shape, actions=6, *, dueling=False, seed=0, hidden=(8, 4)):
+    return build_network(kind, shape, actions, hidden=hidden, dueling=dueling, seed=seed)
+
+
+def count(network):
+    return sum(p.numel() for p in network.parameters())
+
+
+def test_nature_network_has_the_published_size():
+    # Mnih et al. 2015 with 6 actions: 8224 + 32832 + 36928 + 1606144 + 3078.
+    assert count(build("nature", (4, 84, 84))) == 1_687_206
+
+
+def test_minatar_network_has_the_published_size():
+    # Young and Tian 2019 on 4 channels with 6 actions: 592 + 131200 + 774.
+    assert count(build("minatar", (4, 10, 10))) == 132_566
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("nature", (4, 84, 84)), ("minatar", (4, 10, 10)), ("mlp", (3, 2))]
+)
+def test_one_value_per_action(kind, shape, dueling):
+    observation = torch.randint(0, 2, (5, *shape), dtype=torch.uint8)
+    assert build(kind, shape, dueling=dueling)(observation).shape == (5, 6)
+
+
+def test_frames_are_divided_by_255():
+    network = build("nature", (4, 84, 84))
+    frames = torch.randint(0, 256, (2, 4, 84, 84), dtype=torch.uint8)
+    body = network.body
+    x = torch.relu(body.conv1(frames.float() / 255))
+    x = torch.relu(body.conv3(torch.relu(body.conv2(x)))).flatten(1)
+    expected = network.q(torch.relu(network.hidden(x)))
+    torch.testing.assert_close(network(frames), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_dueling_advantages_average_to_zero():
+    network = build("mlp", (3,), dueling=True)
+    observation = torch.randn(4, 3)
+    value = network.value(network.body(observation))
+    torch.testing.assert_close(network(observation).mean(1, keepdim=True), value)
+
+
+def test_the_seed_alone_decides_the_weights():
+    state = torch.random.get_rng_state()
+    first, second, other = build("mlp", (3,), seed=1), build("mlp", (3,), seed=1), build("mlp", (3,), seed=2)
+    assert torch.equal(first.q.weight, second.q.weight)
+    assert not torch.equal(first.q.weight, other.q.weight)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_one_hidden_layer_is_enough():
+    assert build("mlp", (3,), hidden=(7,))(torch.randn(2, 3)).shape == (2, 6)
+
+
+@pytest.mark.parametrize("kind", ["nature", "minatar"])
+def test_wrong_screens_are_refused(kind):
+    with pytest.raises(PserError, match="choose --network mlp"):
+        build(kind, (4, 20, 20))

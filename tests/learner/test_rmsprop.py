@@ -1,0 +1,48 @@
+"""RMSProp against its equations in NumPy."""
+
+import numpy as np
+import pytest
+import torch
+
+from pser.learner import rmsprop
+from pser.learner.rmsprop import RMSProp
+
+torch.set_num_threads(1)
+
+
+def restated(gradients, *, lr, decay, eps, momentum, centered):
+    """θ after each gradient, from θ = 0, in float64."""
+    theta = square = mean = velocity = np.zeros_like(gradients[0], np.float64)
+    for g in gradients:
+        square = decay * square + (1 - decay) * g**2
+        mean = decay * mean + (1 - decay) * g if centered else mean
+        velocity = momentum * velocity + lr * g / np.sqrt(square - mean**2 + eps)
+        theta = theta - velocity
+        yield theta
+
+
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_steps_equal_the_equations(centered, momentum, monkeypatch):
+    monkeypatch.setattr(rmsprop, "CHUNK", 7)  # several chunks, the last of them short
+    settings = {"lr": 0.01, "decay": 0.95, "eps": 1e-5, "momentum": momentum, "centered": centered}
+    gradients = np.random.default_rng(0).normal(size=(20, 31))
+    theta = torch.nn.Parameter(torch.zeros(31))
+    optimizer = RMSProp([theta], **settings)
+    for gradient, expected in zip(gradients, restated(gradients, **settings), strict=True):
+        theta.grad = torch.tensor(gradient, dtype=torch.float32)
+        optimizer.step()
+        np.testing.assert_allclose(theta.detach().numpy(), expected, rtol=2e-4, atol=1e-7)
+
+
+def test_eps_is_inside_the_root():
+    theta = torch.nn.Parameter(torch.zeros(1))
+    theta.grad = torch.full((1,), 1e-6)
+    RMSProp([theta], lr=1.0, eps=1e-4).step()
+    assert theta.item() == pytest.approx(-1e-6 / np.sqrt(1e-4), rel=1e-4)  # outside it would be -1e-6/1e-4
+
+
+def test_a_parameter_without_gradient_stays():
+    theta = torch.nn.Parameter(torch.ones(3))
+    RMSProp([theta], lr=1.0).step()
+    assert theta.tolist() == [1, 1, 1]
