@@ -90,4 +90,4 @@ def _digest(files: list[Path], extra: str) -> str:
 
 
 def _pip(environment: Environment, *arguments: str) -> None:
-    subprocess.run([environment.python, "-m", "pip", "--quiet", *arguments], check=True, cwd=ROOT)
+    subprocess.run([environment.python, "-m", "pip", "-qq", *arguments], check=True, cwd=ROOT)

@@ -83,6 +83,7 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
         f"{run['machine']['cpu']}, {run['machine']['cores']} cores, {run['machine']['system']}; "
         f"{run['rounds']} rounds.",
         "",
+        *(["A quick run: every capacity below is in truth a tenth of what is named.", ""] * run["quick"]),
         "## Targets",
         "",
         *_table(

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from pser.learner import rmsprop
 from pser.learner.rmsprop import RMSProp
 
 torch.set_num_threads(1)
@@ -23,8 +22,7 @@ def restated(gradients, *, lr, decay, eps, momentum, centered):
 
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_steps_equal_the_equations(centered, momentum, monkeypatch):
-    monkeypatch.setattr(rmsprop, "CHUNK", 7)  # several chunks, the last of them short
+def test_steps_equal_the_equations(centered, momentum):
     settings = {"lr": 0.01, "decay": 0.95, "eps": 1e-5, "momentum": momentum, "centered": centered}
     gradients = np.random.default_rng(0).normal(size=(20, 31))
     theta = torch.nn.Parameter(torch.zeros(31))

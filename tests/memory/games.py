@@ -109,7 +109,7 @@ class MemoryDriver:
             np.testing.assert_allclose(batch.discount[row], wanted.discount, rtol=1e-6, atol=0)
             assert bool(batch.terminated[row]) == wanted.terminated
         np.testing.assert_allclose(batch.probabilities, [probabilities[i] for i in ids], rtol=1e-12, atol=0)
-        np.testing.assert_allclose(batch.weights, index.weights(ids, beta), rtol=1e-6, atol=0)
+        np.testing.assert_allclose(batch.weights, index.weights(ids, beta), rtol=1e-6, atol=1e-37)
 
     def compare_everything(self):
         """Sample until every transition that can be drawn was drawn and compared."""

@@ -38,11 +38,7 @@ def curves_caption(report: Report) -> str:
         if report.window_frames > 0
         else "no smoothing"
     )
-    return (
-        f"Line: mean over seeds of the evaluation return, with {smooth}. Band: lowest to highest seed. "
-        "Hover for "
-        "values; click a name to hide or show it; drag to zoom, double-click to see all."
-    )
+    return f"Line: mean over seeds of the evaluation return, with {smooth}. Band: lowest to highest seed."
 
 
 def aggregates_caption(report: Report) -> str:

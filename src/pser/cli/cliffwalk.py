@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pser.cli.tabular_jobs import FinishedRuns, Task, check_jobs, make_folder, parse_states, run_all
+from pser.env.blind_cliffwalk import MAX_EXHAUSTIVE_STATES
 from pser.errors import PserError
 from pser.learner.tabular import INITS, WITHOUT_PRIORITIES, Agent, TabularSettings, run_agent
 
@@ -41,8 +42,15 @@ class Settings:
     """Points of a curve closer than this (relative) to the last one written are left out; 0 keeps every
     one."""
 
-    def __post_init__(self) -> None:
-        parse_states(self.states)
+    def validate(self) -> None:
+        """Raise PserError for the first rule broken.
+
+        Called by `run`: in __post_init__ the argument parser would wrap the message in a box of its own.
+        """
+        if parse_states(self.states)[-1] > MAX_EXHAUSTIVE_STATES:
+            raise PserError(
+                f"states is at most {MAX_EXHAUSTIVE_STATES}; got {' '.join(self.states)}: lower it"
+            )
         check_jobs(self.jobs)
         if self.seeds < 1:
             raise PserError(f"seeds is at least 1; got {self.seeds}: the paper uses 10")
@@ -72,6 +80,7 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Run what is missing, then write everything."""
+    settings.validate()
     states = (8, 10) if settings.quick else parse_states(settings.states)
     seeds = 3 if settings.quick else settings.seeds
     tabular = TabularSettings()

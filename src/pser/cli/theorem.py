@@ -35,7 +35,11 @@ class Settings:
     quick: bool = False
     """A small version (2 to 6 states, 500 repetitions) that ends within seconds."""
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
+        """Raise PserError for the first rule broken.
+
+        Called by `run`: in __post_init__ the argument parser would wrap the message in a box of its own.
+        """
         states = parse_states(self.states)
         check_jobs(self.jobs)
         if states[-1] > LARGEST_STATES:
@@ -54,6 +58,7 @@ def run(settings: Settings) -> None:
     """Measure what is missing, then write everything."""
     from pser.learner.tabular_theorem import PROCESSES
 
+    settings.validate()
     states = tuple(range(2, 7)) if settings.quick else parse_states(settings.states)
     repetitions = 500 if settings.quick else settings.repetitions
     depends_on = {"format": 1, "repetitions": repetitions, "seed": settings.seed}

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-CHUNK = 16_384
-"""Elements worked on at a time on the CPU: the five buffers of a chunk then stay in the cache."""
-
 
 class RMSProp(Optimizer):
-    """θ ← θ − v with v = momentum·v + lr·g / √(E[g²] − E[g]² + ε); not centered: without E[g]²."""
+    """θ ← θ − v with v = momentum·v + lr·g / √(E[g²] − E[g]² + ε) (Graves 2013, Eqs. 38–41).
+
+    Not centered: without E[g]².
+    """
 
     def __init__(
         self,
@@ -26,6 +26,7 @@ class RMSProp(Optimizer):
     ) -> None:
         defaults = {"lr": lr, "decay": decay, "eps": eps, "momentum": momentum, "centered": centered}
         super().__init__(params, defaults)
+        self._scratch: dict[Tensor, Tensor] = {}
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -37,33 +38,30 @@ class RMSProp(Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._step_one(parameter, group)
+                    self._step_one(parameter, parameter.grad, group)
         return loss
 
-    def _step_one(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
+    def _step_one(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        """Six passes over the parameter; `square` holds E[g²] + ε, which saves the pass that adds ε."""
+        state, blend = self.state[parameter], 1 - group["decay"]
         if not state:
-            for name in ("square", "mean", "velocity"):
-                if name == "square" or group[{"mean": "centered", "velocity": "momentum"}[name]]:
-                    state[name] = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
-        size = CHUNK if parameter.device.type == "cpu" else parameter.numel()
-        buffers = [parameter.detach(), parameter.grad, *state.values()]
-        chunks = [buffer.view(-1).split(size) for buffer in buffers]
-        for values, gradient, *averages in zip(*chunks, strict=True):
-            _update(values, gradient, dict(zip(state, averages, strict=True)), group)
-
-
-def _update(values: Tensor, gradient: Tensor, averages: dict[str, Tensor], group: dict[str, Any]) -> None:
-    """One step of centered RMSProp (Graves 2013, Eqs. 38–41) on one chunk."""
-    keep, lr = group["decay"], group["lr"]
-    square = averages["square"].mul_(keep).addcmul_(gradient, gradient, value=1 - keep)
-    if group["centered"]:
-        mean = averages["mean"].lerp_(gradient, 1 - keep)
-        divisor = torch.addcmul(square, mean, mean, value=-1).add_(group["eps"]).sqrt_()
-    else:
-        divisor = square.add(group["eps"]).sqrt_()
-    if group["momentum"]:
-        velocity = averages["velocity"].mul_(group["momentum"]).addcdiv_(gradient, divisor, value=lr)
-        values.sub_(velocity)
-    else:
-        values.addcdiv_(gradient, divisor, value=-lr)
+            state["square"] = torch.full_like(parameter, group["eps"])
+            if group["centered"]:
+                state["mean"] = torch.zeros_like(parameter)
+            if group["momentum"]:
+                state["velocity"] = torch.zeros_like(parameter)
+        square = state["square"]
+        if parameter not in self._scratch:
+            self._scratch[parameter] = torch.empty_like(square)
+        scratch = self._scratch[parameter]
+        torch.addcmul(square.new_full((), group["eps"]), gradient, gradient, out=scratch)
+        divisor = square.lerp_(scratch, blend)
+        if group["centered"]:
+            mean = state["mean"].lerp_(gradient, blend)
+            divisor = torch.addcmul(square, mean, mean, value=-1, out=scratch)
+        root = torch.sqrt(divisor, out=scratch)
+        if group["momentum"]:
+            velocity = state["velocity"].mul_(group["momentum"])
+            parameter.sub_(velocity.addcdiv_(gradient, root, value=group["lr"]))
+        else:
+            parameter.addcdiv_(gradient, root, value=-group["lr"])
