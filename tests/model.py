@@ -251,16 +251,17 @@ class IndexModel:
     def cumulative_bounds(self) -> dict[int, tuple[float, float]]:
         """The share of the mass, from..to in [0, 1], that draws each id.
 
-        By mass, transitions lie in the order of their slots (i mod capacity); without any, in that of their ids.
+        By mass, transitions lie in the order of their slots (i mod capacity); without any, by their ids.
         """
         probabilities = self.probabilities()
         order = sorted(probabilities)
         if self.rules.kind != "uniform" and self.total_mass() > 0.0:
             order.sort(key=lambda i: i % self.capacity)
         bounds: dict[int, tuple[float, float]] = {}
-        for position, transition in enumerate(order):
-            below = math.fsum(probabilities[i] for i in order[:position])
+        below = 0.0
+        for transition in order:
             bounds[transition] = (below, below + probabilities[transition])
+            below += probabilities[transition]
         return bounds
 
     def targets(self, uniforms: Sequence[float]) -> list[float]:

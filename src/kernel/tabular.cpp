@@ -110,6 +110,7 @@ void bind_tabular(nb::module_& m) {
       .def_prop_ro("mse", [](const TabularLoop& self) { return self.table().mse(); })
       .def_prop_ro("values", [](const TabularLoop& self) { return self.table().values(); })
       .def_prop_ro("crossings", [](const TabularLoop& self) { return self.crossings(); })
+      .def_prop_ro("masses", [](const TabularLoop& self) { return self.masses(); })
       .def_prop_ro("curve", [](const TabularLoop& self) { return self.curve(); });
 }
 

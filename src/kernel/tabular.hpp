@@ -97,7 +97,8 @@ class TabularLoop {
         thresholds_(std::move(thresholds)),
         record_every_(record_every),
         max_iterations_(max_iterations),
-        crossings_(thresholds_.size(), -1) {
+        crossings_(thresholds_.size(), -1),
+        masses_(thresholds_.size(), 0.0) {
     episode_starts_.push_back(static_cast<int64_t>(steps_.size()));
     curve_.push_back(table_.mse());
   }
@@ -105,6 +106,7 @@ class TabularLoop {
   int64_t iterations() const { return iterations_; }
   int64_t first_reward() const { return first_reward_; }  // the iteration that first replayed a reward, or −1
   const std::vector<int64_t>& crossings() const { return crossings_; }  // −1: not crossed yet
+  const std::vector<double>& masses() const { return masses_; }  // the index's whole mass at each crossing
   const std::vector<double>& curve() const { return curve_; }           // the MSE after 0, record_every, … iterations
   const QTable& table() const { return table_; }
   bool converged() const { return crossed_ == thresholds_.size(); }
@@ -165,7 +167,10 @@ class TabularLoop {
     else
       --next_;  // backward: the transition before; uniform: drawn afresh anyway
     if (step.reward != 0.0 && first_reward_ < 0) first_reward_ = iterations_;
-    while (crossed_ < thresholds_.size() && table_.mse() < thresholds_[crossed_]) crossings_[crossed_++] = iterations_;
+    while (crossed_ < thresholds_.size() && table_.mse() < thresholds_[crossed_]) {
+      if (index_ != nullptr) masses_[crossed_] = index_->total_mass();
+      crossings_[crossed_++] = iterations_;
+    }
     if (record_every_ > 0 && iterations_ % record_every_ == 0) curve_.push_back(table_.mse());
   }
 
@@ -204,6 +209,7 @@ class TabularLoop {
   int64_t record_every_;            // 0: no curve
   int64_t max_iterations_;
   std::vector<int64_t> crossings_;
+  std::vector<double> masses_;
   size_t crossed_ = 0;
   std::vector<double> curve_;
   int64_t iterations_ = 0;

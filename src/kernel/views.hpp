@@ -16,7 +16,9 @@ class View {
  public:
   View(nb::handle array, bool writable) {
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(array.ptr(), &buffer_, flags) != 0) throw nb::python_error();
+    if (PyObject_GetBuffer(array.ptr(), &buffer_, flags) == 0) return;
+    PyErr_Clear();  // one kind of error for all that the caller may convert and pass again
+    throw nb::type_error("expected a contiguous array");
   }
   ~View() {
     if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);

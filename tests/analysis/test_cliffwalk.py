@@ -23,6 +23,7 @@ def row(agent, seed, crossing, init="max", states=8):
         "first_reward": 3,
         "iterations": 100,
         "collapse": 0.5 if agent.rho else None,
+        "mass": None if agent.name == "uniform" else {"1e-3": 7.0, "1e-5": 5.0},
     }
 
 
@@ -92,6 +93,8 @@ def test_standard_tables_name_every_comparison_and_tell_its_direction():
     assert "PER / Uniform" in tables["per-uniform-1e-5"]
     assert "| 0.7 | max | 1 | 1 | 0 | 0 | 0.50 … 0.50 |" in tables["pser-per-count-1e-3"]
     assert "| PSER ρ=0.4 η=0.7 | 0.50 |" in tables["collapse"]
+    assert "| PER | 5 |" in tables["mass-1e-5"]
+    assert "Uniform" not in tables["mass-1e-5"]
 
 
 def test_thinned_curve_stays_within_its_tolerance():

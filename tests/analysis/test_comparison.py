@@ -74,6 +74,14 @@ def test_words_tell_the_winner_the_margin_and_that_few_seeds_settle_nothing(tmp_
     assert "even a clean sweep comes by luck once in 10" in first
 
 
+def test_single_seeds_on_many_games_are_tested_over_the_games(tmp_path):
+    games = tuple(f"gym:Game{number}-v0" for number in range(8))
+    write_sweep(tmp_path, envs=games, replays=("pser", "per"), seeds=1, noise=0.1)
+    first = words_of(tmp_path)[0]
+    assert first.startswith("PSER_MaxPrio_MAX scored higher than PER_MaxPrio on 8 of 8 games.")
+    assert "over one seed each on 8 games this is very unlikely to be luck (p = 0.008)" in first
+
+
 def test_words_call_a_clear_result_unlikely_to_be_luck(tmp_path):
     envs = ("minatar:breakout", "minatar:asterix", "minatar:freeway")
     write_sweep(tmp_path, envs=envs, seeds=3, noise=0.1)

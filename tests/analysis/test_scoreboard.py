@@ -101,7 +101,16 @@ def test_atari_is_pooled_human_normalised_and_a_mixture_min_max(tmp_path):
     assert found.scale_kind() == "human"
     assert found.boards[0].human == Scale(kind="human", low=-20.7, high=14.6)
     write_sweep(tmp_path / "b", envs=("minatar:breakout",), seeds=1)
-    assert board_of(tmp_path).scale_kind() == "min-max"
+    mixture = board_of(tmp_path)
+    assert mixture.scale_kind() == "min-max"
+    assert len(mixture.pooled()) == 2
+
+
+def test_atari_games_without_a_human_score_are_not_pooled(tmp_path):
+    write_sweep(tmp_path, envs=("atari:Pong", "atari:AirRaid"), seeds=1)
+    found = board_of(tmp_path)
+    assert found.scale_kind() == "human"
+    assert [board.env for board in found.pooled()] == ["atari:Pong"]
 
 
 def test_min_max_scale_spans_what_any_run_reached(tmp_path):

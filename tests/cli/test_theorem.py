@@ -19,7 +19,7 @@ def measured(tmp_path_factory):
 def test_json_has_every_process_with_both_bounds_and_the_exact_value(measured):
     content = json.loads((measured / "theorem.json").read_text())
     rows = content["rows"]
-    assert len(rows) == 2 * (3 + 2 * 11)
+    assert len(rows) == 2 * (4 + 2 * 13)
     assert {row["process"] for row in rows} == set(content["settings"]["processes"])
     for row in rows:
         assert row.keys() >= FIELDS
@@ -31,7 +31,7 @@ def test_json_has_every_process_with_both_bounds_and_the_exact_value(measured):
     assert two["exact"] == pytest.approx(2 + 3 * 0.4 / 1.4)
 
 
-@pytest.mark.parametrize("name", ["theorem_proof", "theorem_algorithm", "theorem_paper"])
+@pytest.mark.parametrize("name", ["theorem_proof", "theorem_algorithm", "theorem_paper", "theorem_maxprio"])
 def test_figures_are_written_as_png_and_svg(measured, name):
     assert (measured / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert ET.parse(measured / f"{name}.svg").getroot().tag.endswith("svg")
@@ -42,7 +42,7 @@ def test_results_do_not_depend_on_jobs_and_finished_cells_are_kept(measured, tmp
     words = ["theorem", *SMALL, "--out", str(tmp_path), "--jobs", "2"]
     assert main(words) == 0
     assert main(words) == 0
-    assert "50 of 50 runs were finished before" in capsys.readouterr().out
+    assert "60 of 60 runs were finished before" in capsys.readouterr().out
     for name in ("theorem.json", "theorem.md"):
         assert (tmp_path / name).read_bytes() == (measured / name).read_bytes()
 

@@ -20,6 +20,7 @@ from pser.learner.presets import classic, preset_settings
 torch.set_num_threads(1)
 CPU = torch.device("cpu")
 SMALL = {
+    "n_step": 1,
     "hidden": (8, 8),
     "batch_size": 8,
     "capacity": 200,

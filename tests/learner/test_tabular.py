@@ -236,6 +236,16 @@ def test_seeds_are_paired_across_agents_and_initialisations():
     assert order.random() != draws.random()
 
 
+def test_the_mass_of_the_memory_is_noted_at_each_crossing():
+    memory = exhaustive_memory(5, np.random.default_rng(8))
+    index = filled_index(memory, prioritization(PRIORITIZED[1], TabularSettings()), "max")
+    loop = loop_of(memory, "prioritized", index)
+    loop.advance(np.random.default_rng(1).random(50_000))
+    assert loop.done
+    assert loop.masses[-1] == index.stats()["total_mass"]
+    assert loop.masses[0] != loop.masses[-1]
+
+
 def test_a_run_that_does_not_converge_is_given_up_and_says_so():
     run = run_agent(Agent(name="uniform"), "max", 8, 0, TabularSettings(max_replays=1))
     assert run.crossings == (None, None)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,11 @@ def test_priority_collapse_makes_one_decay_slower_than_repeated_decay():
 def test_an_unknown_process_is_refused():
     with pytest.raises(PserError, match="choose one of"):
         process_named("magic")
+
+
+def test_a_window_of_one_step_is_enough_when_priorities_decay_at_each_update():
+    """Only the needed link then holds a priority: n draws, and ρ/(1+ρ) of one too early at the very start."""
+    process = replace(process_named("pser_proof_repeated"), window=1)
+    taken = steps_to_converge(process, 9, 0.4, 0.0, 4000, 0)
+    assert set(taken.tolist()) == {9, 10}
+    assert taken.mean() == pytest.approx(9 + 0.4 / 1.4, abs=0.03)

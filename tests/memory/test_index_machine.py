@@ -41,6 +41,7 @@ class IndexMachine(RuleBasedStateMachine):
         self.model = IndexModel(capacity, rules, streams)
         self.rng = np.random.default_rng(seed)
         self.started = set()
+        self.steps_since_saved = 0
 
     def firsts(self, streams, wanted):
         """A stream's very first transition begins an episode."""
@@ -82,9 +83,9 @@ class IndexMachine(RuleBasedStateMachine):
         assert_valid_draw(self.model, ids.tolist(), uniforms)
         np.testing.assert_allclose(weights, self.model.weights(ids.tolist(), beta), rtol=1e-12, atol=0)
         if data.draw(st.booleans()):
-            update_both(
-                self.index, self.model, ids.tolist(), [data.draw(td_errors) * (1 + j) for j in range(k)][:k]
-            )
+            few = data.draw(st.lists(td_errors, min_size=1, max_size=4))
+            td = [few[j % len(few)] * (1 + j) for j in range(k)]
+            update_both(self.index, self.model, ids.tolist(), td)
 
     @precondition(lambda self: self.model.next_id > 0)
     @rule(data=st.data())
@@ -104,8 +105,10 @@ class IndexMachine(RuleBasedStateMachine):
         with pytest.raises(PserError):
             self.index.update([good, self.model.next_id], [5.0, 5.0])
 
+    @precondition(lambda self: self.steps_since_saved > 3)  # else half of all steps would be this one
     @rule()
     def save_and_load(self):
+        self.steps_since_saved = 0
         with tempfile.TemporaryDirectory() as folder:
             self.index.save(Path(folder) / "index")
             self.index = pser.PriorityIndex.load(Path(folder) / "index")
@@ -113,6 +116,7 @@ class IndexMachine(RuleBasedStateMachine):
     @invariant()
     def equals_the_model(self):
         if hasattr(self, "index"):
+            self.steps_since_saved += 1
             assert_same_index(self.index, self.model)
             assert_same_stats(self.index.stats(), self.model)
 

@@ -92,6 +92,7 @@ class MemoryMachine(RuleBasedStateMachine):
         )
         self.driver = MemoryDriver(memory, MemoryModel(capacity, rules, num_envs, n_step, gamma), games)
         self.rng = np.random.default_rng(seed)
+        self.steps_since_saved = 0
 
     @property
     def index(self):
@@ -130,7 +131,8 @@ class MemoryMachine(RuleBasedStateMachine):
         self.driver.compare_batch(batch, beta)
         assert_valid_draw(self.index, batch.ids.tolist(), self.rng.random(k).tolist())
         if data.draw(st.booleans()):
-            td = [data.draw(td_errors) * (j + 1) for j in range(k)]
+            few = data.draw(st.lists(td_errors, min_size=1, max_size=4))
+            td = [few[j % len(few)] * (1 + j) for j in range(k)]
             ids = batch.ids.tolist()
             assert self.driver.memory.update_priorities(batch.ids, td) == self.index.update(ids, td)
 
@@ -153,8 +155,10 @@ class MemoryMachine(RuleBasedStateMachine):
         with pytest.raises(PserError):
             self.driver.memory.update_priorities([newest, newest + 1], [5.0, 5.0])
 
+    @precondition(lambda self: self.steps_since_saved > 3)  # else half of all steps would be this one
     @rule()
     def save_and_load(self):
+        self.steps_since_saved = 0
         with tempfile.TemporaryDirectory() as folder:
             self.driver.memory.save(Path(folder) / "memory")
             self.driver.memory = pser.ReplayMemory.load(Path(folder) / "memory")
@@ -162,6 +166,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @invariant()
     def equals_the_model(self):
         if hasattr(self, "driver"):
+            self.steps_since_saved += 1
             self.driver.memory.check_invariants()
             assert len(self.driver.memory) == len(self.index)
             assert self.driver.memory.max_priority == pytest.approx(self.index.max_priority, rel=1e-12)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import append_both, assert_same_index, index_pair, update_both
+from strategies import append_both, assert_same_index, assert_valid_draw, index_pair, update_both
 
 QUIET = {"eps": 0.0, "eta": 0.0, "rho": 0.5, "decay_on_insert": False}
 
@@ -103,6 +103,18 @@ def test_any_capacity_works_whatever_the_fan_out_of_the_tree(capacity):
     assert ids.max() < index.next_id
     update_both(index, model, ids.tolist(), rng.normal(size=64).tolist())
     assert_same_index(index, model)
+
+
+def test_a_tree_of_four_levels_equals_the_model():
+    index, model = index_pair(4999, rho=0.8, window=None, num_streams=3, seed=2)
+    rng, draws = np.random.default_rng(1), np.random.default_rng(2)
+    for _ in range(2500):
+        append_both(index, model, (rng.random(3) < 0.02).tolist(), td_error=rng.normal(size=3).tolist())
+    for _ in range(5):
+        ids, _ = index.sample(500)
+        assert_valid_draw(model, ids.tolist(), draws.random(500).tolist())
+        update_both(index, model, ids.tolist(), (10 * rng.normal(size=500)).tolist())
+        assert_same_index(index, model)
 
 
 def test_more_rows_than_capacity_in_one_call():

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import pser
 from strategies import append_both, assert_same_index, index_pair, memory_pair, update_both
 
+from .games import FrameGame, MemoryDriver
+
 QUIET = {"eps": 0.0, "eta": 0.0, "rho": 0.5, "window": 5, "decay_on_insert": False}
 
 
@@ -49,6 +51,14 @@ def test_a_stream_may_come_several_times_in_one_call():
     append_both(index, model, [True, True, False, False, False], [0, 1, 0, 0, 1], priority=[0.0] * 5)
     update_both(index, model, [3, 4], [8.0, 8.0])
     assert index.priority(np.arange(5)).tolist() == [2.0, 4.0, 4.0, 8.0, 8.0]
+
+
+def test_a_streams_first_transition_ever_has_no_predecessor_whatever_its_flag():
+    index, model = index_pair(6, num_streams=2, **QUIET)
+    append_both(index, model, [False, False], priority=[0.0] * 2)
+    append_both(index, model, [False, False], priority=[0.0] * 2)
+    update_both(index, model, [1, 2], [4.0, 8.0])
+    assert index.priority(np.arange(4)).tolist() == [4.0, 4.0, 8.0, 0.0]
 
 
 @pytest.mark.parametrize("num_streams", [1, 2, 63, 64, 65, 200])
@@ -107,6 +117,17 @@ def test_add_takes_a_step_of_the_named_environments_only():
     model.index.update([5], [8.0])
     assert memory.priorities(np.arange(6)).tolist() == [model.index.priority(i) for i in range(6)]
     assert memory.priorities([3])[0] == 4.0
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("frames", [True, False], ids=["frames", "array"])
+def test_an_environment_may_be_named_several_times_in_one_add(frames, n_step):
+    observation = pser.Frames((2,), stack=3) if frames else pser.Array((3, 2), np.uint8)
+    memory, model = memory_pair(20, observation, num_envs=2, n_step=n_step)
+    driver = MemoryDriver(memory, model, [FrameGame((2,), 3, seed=e) for e in range(2)])
+    for t in range(10):
+        driver.step(["", "", "terminated" if t % 3 == 0 else "", ""], stream=[0, 1, 0, 0])
+    driver.compare_everything()
 
 
 def test_one_environment_accepts_inputs_with_and_without_a_leading_axis():

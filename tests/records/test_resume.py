@@ -22,12 +22,12 @@ SMALL = {
     "batch_size": 8,
     "capacity": 500,
     "warmup_steps": 50,
-    "budget_frames": 2000,
-    "log_period_frames": 90,
-    "eval_period_frames": 500,
+    "budget_frames": 1000,
+    "log_period_frames": 45,
+    "eval_period_frames": 400,
     "eval_episodes": 3,
     "eval_num_envs": 3,
-    "checkpoint_period_frames": 130,
+    "checkpoint_period_frames": 70,
     "target_period_steps": 100,
     "epsilon_decay_steps": 500,
     "max_episode_steps": 60,
@@ -75,7 +75,7 @@ def assert_same_run(run, expected):
 @pytest.mark.parametrize(
     ("env", "changes"),
     [
-        ("gym:CartPole-v1", {"num_envs": 2, "n_step": 3, "initial": "td"}),
+        ("gym:CartPole-v1", {"num_envs": 2, "n_step": 3, "initial": "td", "update_period_steps": 8}),
         ("minatar:breakout", {"num_envs": 1, "update_period_steps": 8}),
     ],
 )
@@ -83,7 +83,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, env, changes):
     settings = settings_for(env, **changes)
     start_run(settings, "classic", tmp_path / "straight", Quiet())
     program = Path(__file__).with_name("kill_and_resume.py")
-    arguments = [str(tmp_path / "killed"), "6", "0.6", "1", json.dumps(to_json(settings))]
+    arguments = [str(tmp_path / "killed"), "8", "0.3", "1", json.dumps(to_json(settings))]
     command = [sys.executable, "-W", "error", str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """The tables of the Blind Cliffwalk study that docs/findings.md quotes, as Markdown."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -35,9 +36,15 @@ def standard_tables(rows: Sequence[Row]) -> dict[str, str]:
             f"add-max-{threshold}": comparison_table(study, _scheme_pairs(study), threshold),
             f"kin-{threshold}": comparison_table(study, _named(kin, PER), threshold),
         }
-    tables["first-reward"] = mean_table(study, "first_reward", 0)
-    tables["collapse"] = mean_table(study, "collapse", 2)
+        tables[f"mass-{threshold}"] = mean_table(study, partial(_mass, threshold), 0)
+    tables["first-reward"] = mean_table(study, lambda row: row["first_reward"], 0)
+    tables["collapse"] = mean_table(study, lambda row: row["collapse"], 2)
     return tables
+
+
+def _mass(threshold: str, row: Row) -> float | None:
+    """Σ p^α of the memory when the run crossed the threshold."""
+    return None if row["mass"] is None else float(row["mass"][threshold])
 
 
 def iterations_table(study: Study, threshold: str) -> str:
@@ -45,11 +52,11 @@ def iterations_table(study: Study, threshold: str) -> str:
     return _by_agent(study, lambda side, n: _whole(study.geometric_mean(side, n, threshold)))
 
 
-def mean_table(study: Study, field: str, digits: int) -> str:
-    """The mean of a numeric field over the seeds, a line an agent, a column per init and n."""
+def mean_table(study: Study, value_of: Callable[[Row], float | None], digits: int) -> str:
+    """The mean of some value of a run over the seeds, a line an agent, a column per init and n."""
 
     def cell(side: Side, n: int) -> str:
-        values = [row[field] for row in study.runs(side, n) if row[field] is not None]
+        values = [value for value in map(value_of, study.runs(side, n)) if value is not None]
         return f"{np.mean(values):,.{digits}f}" if values else "–"
 
     return _by_agent(study, cell)

@@ -102,7 +102,7 @@ class Comparison:
     kind: ScoreKind
     scale: str
     envs: tuple[str, ...]
-    """Environments of the aggregates: those that every main label has."""
+    """Environments of the aggregates: those that can be pooled and that every main label has."""
     labels: tuple[LabelSummary, ...]
     """The labels that have all of these environments."""
     pairs: tuple[Pair, ...]
@@ -114,7 +114,7 @@ def compare(
     """Aggregates over the environments that every main label has, and all pairs of labels."""
     present = [label for label in runs.labels if any(label in b.labels() for b in board.boards)]
     main = {label for label in runs.main_labels if label in present}
-    shared = tuple(b.env for b in board.boards if main <= set(b.labels()))
+    shared = tuple(b.env for b in board.pooled() if main <= set(b.labels()))
     everywhere = [
         label for label in present if all(label in b.labels() for b in board.boards if b.env in shared)
     ]

@@ -117,7 +117,10 @@ def _diagnostics(report: Report, folder: Path) -> list[Path]:
             for curve in env.metrics[metric.key]:
                 _line(axis, curve, report.runs.labels)
             axis.set_title(f"{env.env}: {metric.title}", fontsize=8, loc="left")
-            axis.set_ylim(-0.03, 1.03)
+            if metric.key == "memory.decayed_share":
+                axis.set_ylim(bottom=0)  # often small, and still of weight
+            else:
+                axis.set_ylim(-0.03, 1.03)
             axis.xaxis.set_major_formatter(EngFormatter())
     _legend(figure, axes)
     return save(figure, folder, "diagnostics")

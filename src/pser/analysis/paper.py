@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pser.analysis import aggregate, scores
 from pser.analysis.bootstrap import Estimate, percentile_interval, task_resample
-from pser.analysis.influence import Tally, leave_one_out_means, sign_test, tally
+from pser.analysis.influence import Tally, leave_one_out_means, shares_of_mean, sign_test, tally
 from pser.analysis.tables import GameScores, dopamine_curves, paper_scores
 
 FloatArray = NDArray[np.float64]
@@ -184,12 +184,13 @@ def _aggregates(
 def _influence(games: list[str], per: FloatArray, pser: FloatArray) -> tuple[Influence, ...]:
     difference = pser - per
     pser_without, per_without = leave_one_out_means(pser), leave_one_out_means(per)
+    shares = shares_of_mean(difference)
     order = np.argsort(-np.abs(difference), kind="stable")
     return tuple(
         Influence(
             game=games[i],
             difference=float(difference[i]),
-            share_of_gain=float(difference[i] / difference.sum()),
+            share_of_gain=float(shares[i]),
             pser_mean_without=float(pser_without[i]),
             per_mean_without=float(per_without[i]),
         )

@@ -11,7 +11,7 @@ from pser.errors import PserError
 
 FloatArray = NDArray[np.float64]
 
-EXACT_LIMIT = 200_000
+EXACT_LIMIT = 20_000
 """Up to this many arrangements all are counted; beyond it they are sampled."""
 
 

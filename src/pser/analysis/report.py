@@ -234,7 +234,10 @@ def _notes(
     )
     if single:
         shown = ", ".join(single[:4]) + (f" and {len(single) - 4} more" if len(single) > 4 else "")
-        notes.append(Note(f"a single seed carries no confidence, and has no interval: {shown}"))
+        notes.append(Note(f"a single seed gives a game's score no confidence and no interval: {shown}"))
+    no_human = [b.env for b in board.boards if b not in board.pooled()]
+    if no_human:
+        notes.append(Note(f"no human score, so not pooled with the others: {', '.join(no_human)}"))
     left = [label for label in runs.labels if label not in {s.label for s in comparison.labels}]
     if comparison.labels and left:
         notes.append(Note(f"not on every game of the aggregates, so left out of them: {', '.join(left)}"))

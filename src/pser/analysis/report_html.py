@@ -96,7 +96,8 @@ def _payload(report: Report) -> dict[str, Any]:
             if board.human:
                 ends["human"] = [board.human.low, board.human.high]
         curves = [_curve(curve) for curve in env.returns] + [_published(p, env) for p in env.published]
-        envs.append({"name": env.env, "frames": _numbers(env.frames), "curves": curves, "ends": ends})
+        name = f"{env.env} (training returns)" if board and board.source == "training" else env.env
+        envs.append({"name": name, "frames": _numbers(env.frames), "curves": curves, "ends": ends})
     profile = None
     if report.profile:
         shares = report.profile.shares.items()

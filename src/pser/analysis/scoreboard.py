@@ -85,8 +85,15 @@ class Scoreboard:
     notes: tuple[Note, ...]
 
     def scale_kind(self) -> Literal["human", "min-max"]:
-        """Human-normalised if every environment has a human score, else min–max."""
-        return "human" if self.boards and all(board.human for board in self.boards) else "min-max"
+        """Human-normalised if all is Atari and some game has a human score, else min–max."""
+        atari = all(board.env.startswith("atari:") for board in self.boards)
+        return "human" if atari and any(board.human for board in self.boards) else "min-max"
+
+    def pooled(self) -> list[EnvBoard]:
+        """Environments that can be pooled: on the human scale those with a human score, as in the paper."""
+        if self.scale_kind() == "human":
+            return [board for board in self.boards if board.human]
+        return list(self.boards)
 
     def scale(self, board: EnvBoard) -> Scale:
         """The scale on which this environment is pooled with the others."""

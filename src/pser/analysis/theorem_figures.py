@@ -26,6 +26,11 @@ ALGORITHM = {
     "pser_algorithm_repeated η=0": ("PSER each update, η=0", PALETTE[2], "^"),
     "pser_algorithm_repeated η=0.7": ("PSER each update, η=0.7", PALETTE[3], "v"),
 }
+MAX_PRIO = {
+    "per_maxprio": ("PER", PALETTE[1], "o"),
+    "pser_maxprio η=0": ("PSER each update, η=0", PALETTE[2], "^"),
+    "pser_maxprio η=0.7": ("PSER each update, η=0.7", PALETTE[3], "v"),
+}
 PAPER = {name.replace("algorithm", "paper"): style for name, style in ALGORITHM.items()}
 
 
@@ -34,6 +39,7 @@ def draw_theorem_figures(rows: Sequence[Row], folder: Path) -> None:
     save(steps_figure(rows, PROOF, "the proof's process"), folder, "theorem_proof")
     save(steps_figure(rows, ALGORITHM, "Algorithm 1, α=1, ε=0"), folder, "theorem_algorithm")
     save(steps_figure(rows, PAPER, "Algorithm 1, α=0.5, ε=1e-4, W=5"), folder, "theorem_paper")
+    save(steps_figure(rows, MAX_PRIO, "the same from MaxPrio"), folder, "theorem_maxprio")
 
 
 def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], title: str) -> Figure:

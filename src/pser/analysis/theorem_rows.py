@@ -136,7 +136,8 @@ def _exceeds(row: Row, bound: str) -> bool:
 
 def _speed_up_table(rows: list[Row]) -> str:
     """PSER's expectation over PER's in the same reading, at the smallest and largest n, for each ρ."""
-    partner = {"proof": "per_proof", "kept": "per_proof", "algorithm": "per_algorithm", "paper": "per_paper"}
+    partner = {"proof": "per_proof", "kept": "per_proof"}
+    partner |= {name: f"per_{name}" for name in ("algorithm", "paper", "maxprio")}
     per = {(row["process"], row["states"]): _best(row) for row in rows if row["rho"] is None}
     lines = []
     states = sorted({row["states"] for row in rows if row["states"] > 1})

@@ -108,7 +108,7 @@ def _sureness(pair: Pair) -> str:
         verdict = "this is unlikely to be luck"
     else:
         verdict = "this could well be luck"
-    sentence = f"By a permutation test over {_seeds(pair)} {verdict} ({p_text(pair.p_value)})"
+    sentence = f"By a permutation test over {_seeds(pair)}{_a_game(pair)} {verdict} ({p_text(pair.p_value)})"
     if pair.smallest_p_value > LIKELY:
         once = round(1 / pair.smallest_p_value)
         sentence += f"; so few seeds cannot settle it: even a clean sweep comes by luck once in {once}"
@@ -120,11 +120,12 @@ def _change(pair: Pair) -> str:
     finite = [change for change in pair.changes().values() if math.isfinite(change)]
     if not finite:
         return ""
+    whose = f"{pair.x}'s" if pair.probability.value == 0.5 else "its"
     if len(pair.means) == 1:
-        return f"its mean score is {_more(finite[0])}"
+        return f"{whose} mean score is {_more(finite[0])}"
     higher = sum(x > y for x, y in pair.means.values())
     share = "" if pair.single_seed else f", and higher in {higher} of {len(pair.means)}"
-    return f"its mean score is {_more(median(finite))} in the median game{share}"
+    return f"{whose} mean score is {_more(median(finite))} in the median game{share}"
 
 
 def _more(change: float) -> str:
@@ -140,8 +141,12 @@ def _seeds(pair: Pair) -> str:
         return f"{seeds[0]}" if seeds[0] == seeds[1] else f"{seeds[0]}–{seeds[1]}"
 
     if pair.seeds_x == pair.seeds_y:
-        return f"{side(pair.seeds_x)} seeds each"
+        return "one seed each" if pair.seeds_x == (1, 1) else f"{side(pair.seeds_x)} seeds each"
     return f"{side(pair.seeds_x)} and {side(pair.seeds_y)} seeds"
+
+
+def _a_game(pair: Pair) -> str:
+    return f" on {len(pair.envs)} games" if pair.single_seed else ""
 
 
 def _count(number: int, noun: str) -> str:

@@ -108,11 +108,11 @@ def run_task(task: Task) -> dict[str, Any]:
 
     tabular = TabularSettings()
     agent = Agent(name=task["name"], rho=task["rho"], eta=task["eta"], decay=task["decay"])
+    limits = [_threshold(limit) for limit in tabular.thresholds]
     outcome = run_agent(agent, task["init"], task["states"], task["seed"], tabular)
     return {
-        "crossings": {
-            _threshold(limit): at for limit, at in zip(tabular.thresholds, outcome.crossings, strict=True)
-        },
+        "crossings": dict(zip(limits, outcome.crossings, strict=True)),
+        "mass": None if outcome.masses is None else dict(zip(limits, outcome.masses, strict=True)),
         "first_reward": outcome.first_reward,
         "iterations": outcome.iterations,
         "collapse": outcome.collapse,

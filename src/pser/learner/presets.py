@@ -87,12 +87,12 @@ def fast(env: str) -> TrainSettings:
 
 
 def minatar(env: str) -> TrainSettings:
-    """MinAtar's usual DQN (Young and Tian 2019), with one update per two frames instead of one per frame."""
+    """MinAtar's usual DQN (Young and Tian 2019), with one update per four frames instead of one per frame."""
     return TrainSettings(
         game=GameSettings(env=env, sticky_actions=0.1),
         replay=ReplaySettings(capacity=100_000, alpha=0.6, beta=0.4, beta_end=1.0),
         agent=AgentSettings(
-            batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=2, target_period_steps=2_000
+            batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=4, target_period_steps=4_000
         ),
         # PyTorch's ε of 0.01 outside the root bounds the divisor by 0.01 from below; so does 1e-4 inside it.
         optimizer=OptimizerSettings(learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=1e-4, centered=True),
@@ -105,10 +105,10 @@ def minatar(env: str) -> TrainSettings:
 
 
 def classic(env: str) -> TrainSettings:
-    """Small control problems such as CartPole: a two-layer network and short schedules."""
+    """Small control problems such as CartPole: a two-layer network, 3-step returns, short schedules."""
     return TrainSettings(
         game=GameSettings(env=env, num_envs=4),
-        replay=ReplaySettings(capacity=50_000, alpha=0.5, beta=0.4, beta_end=1.0),
+        replay=ReplaySettings(capacity=50_000, n_step=3, alpha=0.5, beta=0.4, beta_end=1.0),
         agent=AgentSettings(
             network="mlp",
             hidden=(128, 128),
@@ -116,13 +116,13 @@ def classic(env: str) -> TrainSettings:
             batch_size=64,
             warmup_steps=1_000,
             update_period_steps=2,
-            target_period_steps=500,
+            target_period_steps=200,
             max_grad_norm=10.0,
         ),
-        optimizer=OptimizerSettings(optimizer="adam", learning_rate=5e-4, optimizer_eps=1e-8),
+        optimizer=OptimizerSettings(optimizer="adam", learning_rate=3e-4, optimizer_eps=1e-8),
         exploration=ExplorationSettings(epsilon_end=0.04, epsilon_decay_steps=10_000),
         evaluation=EvaluationSettings(
-            eval_period_frames=10_000, eval_episodes=20, eval_epsilon=0.0, eval_noop_max=0, eval_num_envs=10
+            eval_period_frames=5_000, eval_episodes=20, eval_epsilon=0.0, eval_noop_max=0, eval_num_envs=10
         ),
         run=RunSettings(budget_frames=100_000, log_period_frames=2_000, checkpoint_period_frames=20_000),
     )

@@ -110,6 +110,8 @@ class TabularRun:
     """The MSE after 0, record_every, 2·record_every, … iterations."""
     collapse: float | None = None
     """Share of the decayed mass that its own next update took away again; None without decay."""
+    masses: tuple[float, ...] | None = None
+    """Σ p^α of the whole memory at each crossing (0 if not crossed); None without priorities."""
 
 
 def generators(states: int, seed: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -214,5 +216,6 @@ def run_agent(agent: Agent, init: Init, states: int, seed: int, settings: Tabula
         first_reward=None if loop.first_reward < 0 else loop.first_reward,
         iterations=loop.iterations,
         curve=np.array(loop.curve),
-        collapse=float(index.stats()["collapse"]) if index is not None and agent.name == "pser" else None,
+        collapse=float(index.stats()["collapse"]) if index is not None and agent.rho else None,
+        masses=None if index is None else tuple(loop.masses),
     )

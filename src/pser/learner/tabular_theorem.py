@@ -1,9 +1,9 @@
 """Monte Carlo of Theorem 1: how many updates Q-learning with learning rate 1 takes under each reading of the
 theorem.
 
-Every process runs on the project's own priority index over the whole exhaustive memory, all transitions
-filled in with their TD error (1 at the goal, 0 elsewhere). They differ in what a replayed transition reports,
-and in when priorities decay backward.
+Every process runs on the project's own priority index over the whole exhaustive memory, filled (but for the
+last two) with TD errors as priorities: 1 at the goal, 0 elsewhere. They differ in what a replayed transition
+reports, and in when priorities decay backward.
 """
 
 from dataclasses import dataclass
@@ -38,6 +38,8 @@ class Process:
     keep p."""
     decay: Literal["once", "repeated"] = "once"
     """Decay when the memory is filled only, or at each update too."""
+    max_prio: bool = False
+    """Every transition starts with priority 1 (as Algorithm 1 stores them), not with its TD error."""
     alpha: float = 1.0
     """Prioritization exponent α."""
     eps: float = 0.0
@@ -51,6 +53,7 @@ class Process:
 PROOF = "α = 1, ε = 0, a replayed transition drops to 0 (the proof's process)"
 ALGORITHM = "Algorithm 1 (p ← max(|δ|, η·p), δ as found before the update), α = 1, ε = 0"
 PAPER = "Algorithm 1 with the tabular section's α = 0.5, ε = 1e-4, W = 5"
+MAX_PRIO = "the same, but every transition starts with the maximal priority, as Algorithm 1 stores it"
 BOTH_ETAS = (0.0, 0.7)
 
 PROCESSES: tuple[Process, ...] = (
@@ -93,6 +96,17 @@ PROCESSES: tuple[Process, ...] = (
         window=5,
         etas=BOTH_ETAS,
     ),
+    Process(name="per_maxprio", what=f"PER; {MAX_PRIO}", strategy="per", max_prio=True, alpha=0.5, eps=1e-4),
+    Process(
+        name="pser_maxprio",
+        what=f"PSER, decay at each update; {MAX_PRIO}",
+        decay="repeated",
+        max_prio=True,
+        alpha=0.5,
+        eps=1e-4,
+        window=5,
+        etas=BOTH_ETAS,
+    ),
 )
 """Every process of `pser theorem`, in the order of its output."""
 
@@ -108,9 +122,9 @@ def process_named(name: str) -> Process:
 def starting_index(
     process: Process, memory: ExhaustiveMemory, rho: float | None, eta: float
 ) -> pser.PriorityIndex:
-    """The memory as the theorem starts it: the goal at |δ| = 1, its predecessors at ρ, ρ², …"""
+    """The memory as the theorem starts it: the goal at |δ| = 1, its predecessors at ρ, ρ² … (or all at 1)."""
     stream = np.zeros(len(memory), dtype=np.int64)
-    td_error = memory.rewarded.astype(np.float64)
+    td_error = None if process.max_prio else memory.rewarded.astype(np.float64)
     if process.strategy == "per" or rho is None:
         index = pser.PriorityIndex(len(memory), pser.PER(alpha=process.alpha, eps=process.eps))
         index.append(memory.first, stream=stream, td_error=td_error)

@@ -95,7 +95,7 @@ class PriorityIndex:
         """
         try:
             return self._kernel.update(ids, td_errors)
-        except (TypeError, BufferError):  # not contiguous int64 and floats: convert, then again
+        except TypeError:  # not contiguous int64 and floats: convert, then again
             return self._kernel.update(as_ids(ids), as_reals(td_errors, "td_errors"))
 
     def priority(self, ids: Any) -> Reals:

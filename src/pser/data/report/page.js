@@ -192,12 +192,14 @@
   fill(envSelect, data.diagnostics.map((env, i) => [i, env.name]));
   const metricSpec = (metric) => {
     const env = data.diagnostics[envSelect.value];
-    const share = ["effective_share", "memory.decayed_share", "memory.collapse", "memory.never_replayed_share"];
+    // The first and the third are read against 0 and 1; a share of decayed mass may be small and still matter.
+    const whole = ["effective_share", "memory.collapse"].includes(metric.key);
+    const share = ["memory.decayed_share", "memory.never_replayed_share"].includes(metric.key);
     return {
       title: metric.title,
       x: { name: "frames", values: env ? env.frames : [] },
       curves: env ? env.curves[metric.key] || [] : [],
-      range: share.includes(metric.key) ? [-0.02, 1.02] : undefined,
+      range: whole ? [-0.02, 1.02] : share ? (u, low, high) => [0, Math.max(0.01, 1.1 * high)] : undefined,
     };
   };
   const shown = data.metrics.slice(0, data.diagnostics_shown);

@@ -1,0 +1,51 @@
+import pytest
+
+from analysis.synthetic import write_sweep
+from pser.cli import main
+
+pytest.importorskip("tyro", reason="the commands need the cli extra")
+pytest.importorskip("jinja2", reason="the page needs the report extra")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return write_sweep(tmp_path / "runs", seeds=2)
+
+
+def test_report_writes_the_page_and_names_it(runs, tmp_path, capsys):
+    out = tmp_path / "new" / "report.html"
+    assert main(["report", str(runs), "--out", str(out), "--resamples", "200", "--title", "Mine"]) == 0
+    printed = capsys.readouterr().out
+    assert "PSER_MaxPrio_MAX is ahead of PER_MaxPrio" in printed
+    assert printed.splitlines()[-1] == f"written: {out} (open it in a browser)"
+    assert "<h1>Mine</h1>" in out.read_text()
+    assert [path.name for path in out.parent.iterdir()] == ["report.html"]
+
+
+def test_report_takes_several_folders(runs, tmp_path, capsys):
+    folders = [str(path) for path in sorted((runs / "minatar-breakout").iterdir())[:4]]
+    assert main(["report", *folders, "--out", str(tmp_path / "report.html"), "--resamples", "200"]) == 0
+    assert "4 runs" in capsys.readouterr().out
+
+
+def test_report_as_markdown_links_its_figures(runs, tmp_path):
+    pytest.importorskip("matplotlib", reason="the figures need the plot extra")
+    out = tmp_path / "study.md"
+    assert main(["report", str(runs), "--out", str(out), "--format", "md", "--resamples", "200"]) == 0
+    assert "](study_figures/learning_curves.png)" in out.read_text()
+    assert (tmp_path / "study_figures" / "learning_curves.png").exists()
+
+
+def test_report_of_nothing_is_one_line_and_writes_nothing(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    out = tmp_path / "report.html"
+    assert main(["report", str(tmp_path / "empty"), "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("pser: a report needs at least one run; found none in")
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_report_into_a_folder_says_which_file_to_name(runs, tmp_path, capsys):
+    assert main(["report", str(runs), "--out", str(tmp_path)]) == 2
+    assert "--out names a file" in capsys.readouterr().err
