@@ -83,7 +83,7 @@ class ReplayTables:
         return {}
 
     def _memory(self, load: Workload) -> Mapping[str, Case]:
-        per = _per(load)
+        self._per = per = _per(load)
         errors = load.td_errors
         batches = [per.sample(BATCH) for _ in range(POOL)]
 
@@ -102,7 +102,8 @@ class ReplayTables:
         }
 
     def _vector(self, load: Workload) -> Mapping[str, Case]:
-        return {"add": _add(_per(load), load, environments=64)}
+        # Filling takes long, and there is one stream anyway: the memory single steps are added to will do.
+        return {"add": _add(self._per, load, environments=64)}
 
     def _atari(self, load: Workload) -> Mapping[str, Case]:
         config = PERConfig(priority_exponent=ALPHA)

@@ -66,7 +66,9 @@ def summarise(task: str, segments: dict[str, list[dict[str, float]]]) -> dict[st
             "faster_than_sb3_cpu": ratio("sb3", name, "cpu"),
         }
         if "network" in found[0]:
-            rows[name]["share_network_and_game"] = median([(s["network"] + s["game"]) / s["wall"] for s in found])
+            rows[name]["share_network_and_game"] = median(
+                [(s["network"] + s["game"]) / s["wall"] for s in found]
+            )
             rows[name]["share_game"] = median([s["game"] / s["wall"] for s in found])
     return {
         "contenders": rows,

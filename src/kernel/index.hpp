@@ -258,7 +258,7 @@ class Index {
   // Empty if all is well, else the rule that is broken.
   std::string broken_invariant() {
     if (size() < 0 || size() > capacity_) return "size is within capacity";
-    if (rules_.kind != Kind::kUniform && !sums_.consistent()) return "every parent equals the sum of its children";
+    if (rules_.kind == Kind::kProportional && !sums_.consistent()) return "every parent equals the sum of its children";
     if (minima_ && !minima_->consistent()) return "every parent equals the least of its children";
     if (ranks_ && (!ranks_->consistent() || ranks_->size() != size())) return "the rank list is sorted and complete";
     for (int64_t slot = 0; slot < capacity_; ++slot) {

@@ -25,7 +25,9 @@ struct Locked {
 };
 
 void same_length(int64_t a, int64_t b, const char* what) {
-  if (a != b) throw Error(std::string(what) + " must be as many as the rows, got " + std::to_string(b) + " for " + std::to_string(a));
+  if (a != b)
+    throw Error(std::string(what) + " must be one for each row, got " + std::to_string(b) + " for " + std::to_string(a) +
+                ": pass arrays of the same length");
 }
 
 Rules make_rules(const std::string& kind, double alpha, double eps, double eta, double rho, int32_t window, double decay_floor,
@@ -84,6 +86,9 @@ int64_t update_as(Index& self, int64_t count, const int64_t* ids, const Real* td
 int64_t index_update(Index& self, nb::handle ids, nb::handle td_errors) {
   const View ids_view(ids, false), td_view(td_errors, false);
   const int64_t count = ids_view.count();
+  if (ids_view.axes() != 1 || td_view.axes() != 1)
+    throw Error("ids and TD errors must have one axis, got " + std::to_string(ids_view.axes()) + " and " +
+                std::to_string(td_view.axes()) + ": flatten them");
   same_length(count, td_view.count(), "TD errors");
   const int64_t* id = ids_view.as<int64_t>();
   if (td_view.is("f", 4)) return update_as(self, count, id, td_view.as<float>());

@@ -29,6 +29,7 @@ class View {
 
   int64_t count() const { return buffer_.itemsize > 0 ? buffer_.len / buffer_.itemsize : 0; }
   int64_t bytes() const { return buffer_.len; }
+  int axes() const { return buffer_.ndim; }
   uint8_t* raw() const { return static_cast<uint8_t*>(buffer_.buf); }
 
   // Is the element type one of these struct-module letters, and of this size?

@@ -39,25 +39,26 @@ def test_one_value_per_action(kind, shape, dueling):
 def test_frames_are_divided_by_255():
     network = build("nature", (4, 84, 84))
     frames = torch.randint(0, 256, (2, 4, 84, 84), dtype=torch.uint8)
-    body = network.body
-    x = torch.relu(body.conv1(frames.float() / 255))
-    x = torch.relu(body.conv3(torch.relu(body.conv2(x)))).flatten(1)
-    expected = network.q(torch.relu(network.hidden(x)))
+    x = frames.float() / 255
+    for conv in network.body.layers:
+        x = torch.relu(conv(x))
+    hidden, last = network.heads[0].layers
+    expected = last(torch.relu(hidden(x.flatten(1))))
     torch.testing.assert_close(network(frames), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_dueling_advantages_average_to_zero():
     network = build("mlp", (3,), dueling=True)
     observation = torch.randn(4, 3)
-    value = network.value(network.body(observation))
+    value = network.heads[0](network.body(observation))
     torch.testing.assert_close(network(observation).mean(1, keepdim=True), value)
 
 
 def test_the_seed_alone_decides_the_weights():
     state = torch.random.get_rng_state()
     first, second, other = build("mlp", (3,), seed=1), build("mlp", (3,), seed=1), build("mlp", (3,), seed=2)
-    assert torch.equal(first.q.weight, second.q.weight)
-    assert not torch.equal(first.q.weight, other.q.weight)
+    assert torch.equal(first.body.layers[0].weight, second.body.layers[0].weight)
+    assert not torch.equal(first.body.layers[0].weight, other.body.layers[0].weight)
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
@@ -69,3 +70,25 @@ def test_one_hidden_layer_is_enough():
 def test_wrong_screens_are_refused(kind):
     with pytest.raises(PserError, match="choose --network mlp"):
         build(kind, (4, 20, 20))
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "shape", "hidden"),
+    [("nature", (4, 84, 84), (1,)), ("minatar", (4, 10, 10), (1,)), ("mlp", (3, 2), (8, 4)), ("mlp", (5,), (7,))],
+)
+def test_backward_equals_autograd(kind, shape, hidden, dueling):
+    network = build(kind, shape, dueling=dueling, hidden=hidden)
+    generator = torch.Generator().manual_seed(0)
+    observation = torch.randint(0, 200, (3, *shape), dtype=torch.uint8, generator=generator)
+    gradient = torch.randn(3, 6, generator=generator)
+    network(observation).backward(gradient)
+    expected = [parameter.grad for parameter in network.parameters()]
+    for parameter in network.parameters():
+        parameter.grad = torch.full_like(parameter, 9.0)  # is overwritten, not added to
+    with torch.no_grad():
+        q, saved = network.forward_saving(observation)
+        network.backward(saved, gradient)
+    torch.testing.assert_close(q, network(observation))
+    for parameter, autograds in zip(network.parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, autograds, rtol=1e-4, atol=1e-5)

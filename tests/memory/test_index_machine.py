@@ -26,6 +26,8 @@ from strategies import (
     update_both,
 )
 
+STARTS = st.sampled_from([False] * 14 + [True])  # long episodes, so that long windows matter
+
 
 class IndexMachine(RuleBasedStateMachine):
     """Random appends over streams, episode ends, overwrites, samples, updates, stale ids, save and load."""
@@ -52,7 +54,7 @@ class IndexMachine(RuleBasedStateMachine):
         return result
 
     def append_rows(self, data, streams, named):
-        wanted = [data.draw(st.integers(0, 5)) == 0 for _ in streams]
+        wanted = data.draw(st.lists(STARTS, min_size=len(streams), max_size=len(streams)))
         how = data.draw(st.sampled_from(["MaxPrio", "priority", "td_error"]))
         rows = len(streams)
         priority = td_error = None
@@ -65,7 +67,7 @@ class IndexMachine(RuleBasedStateMachine):
             self.index, self.model, firsts, streams if named else None, priority=priority, td_error=td_error
         )
 
-    @rule(data=st.data(), repeats=st.integers(1, 4))
+    @rule(data=st.data(), repeats=st.integers(1, 12))
     def append_in_lockstep(self, data, repeats):
         for _ in range(repeats):
             self.append_rows(data, list(range(self.model.num_streams)), named=False)

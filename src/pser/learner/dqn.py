@@ -122,15 +122,15 @@ class DQN:
 
     def learn(self, batch: "pser.Batch") -> Learned:
         """One update of the online network on a batch from the memory."""
-        q = self.online.forward(self._tensor(batch.observation))  # (batch, actions), with a graph behind it
-        next_observation = self._tensor(batch.next_observation)
         with torch.inference_mode():
+            q, saved = self.online.forward_saving(self._tensor(batch.observation))  # (batch, actions)
+            next_observation = self._tensor(batch.next_observation)
             q_next = _array(self.online.forward(next_observation)) if self.agent.double_q else None
             value_next = bootstrap_value(_array(self.target.forward(next_observation)), q_next)
-        q_taken = taken(_array(q.detach()), batch.action)
-        delta = td_errors(q_taken, batch.reward, batch.discount, value_next)
-        self.online_flat.gradients.zero_()
-        q.backward(self._tensor(q_gradient(q.shape, batch.action, delta, batch.weights)))
+            q_taken = taken(_array(q), batch.action)
+            delta = td_errors(q_taken, batch.reward, batch.discount, value_next)
+            gradient = q_gradient(q.shape, batch.action, delta, batch.weights)
+            self.online.backward(saved, self._tensor(gradient))
         if self.agent.max_grad_norm:
             self.online_flat.clip_gradients(self.agent.max_grad_norm)
         self.optimizer.step()

@@ -24,7 +24,9 @@ def to_numpy(value: Any, what: str) -> npt.NDArray[Any]:
             return np.from_dlpack(value)
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        raise PserError(f"{what} must be an array, got {type(value).__name__} ({error}): convert it first") from None
+        raise PserError(
+            f"{what} must be an array, got {type(value).__name__} ({error}): convert it first"
+        ) from None
 
 
 def as_ids(value: Any) -> Ints:
@@ -32,8 +34,12 @@ def as_ids(value: Any) -> Ints:
     ids = to_numpy(value, "ids")
     if ids.size == 0:
         return np.zeros(0, np.int64)
-    if ids.dtype.kind not in "iu" or (ids.dtype.kind == "u" and ids.dtype.itemsize == 8 and ids.max() > 2**63 - 1):
-        raise PserError(f"ids must be whole numbers, got dtype {ids.dtype}: pass the ids that sample returned")
+    if ids.dtype.kind not in "iu" or (
+        ids.dtype.kind == "u" and ids.dtype.itemsize == 8 and ids.max() > 2**63 - 1
+    ):
+        raise PserError(
+            f"ids must be whole numbers, got dtype {ids.dtype}: pass the ids that sample returned"
+        )
     return np.ascontiguousarray(ids, dtype=np.int64)
 
 

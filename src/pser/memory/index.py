@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from pser import _kernel
-from pser.errors import PserError
+from pser.errors import PserError, is_real, is_whole, require
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals
 from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
@@ -33,7 +33,9 @@ class PriorityIndex:
         """An empty index; `num_streams` sequences (environments) may add to it, in lockstep or not."""
         check_sizes(capacity, num_streams, "num_streams")
         if not isinstance(prioritization, PSER | PER | Uniform):
-            raise PserError(f"prioritization must be pser.PSER, pser.PER or pser.Uniform, got {prioritization!r}: choose one")
+            raise PserError(
+                f"prioritization must be pser.PSER, pser.PER or pser.Uniform, got {prioritization!r}: choose one"
+            )
         self.capacity = int(capacity)
         self.num_streams = int(num_streams)
         self.prioritization = prioritization
@@ -77,13 +79,15 @@ class PriorityIndex:
                 f"without `stream` there must be one row for each of the {self.num_streams} streams, got {rows}: name them"
             )
         ids = np.empty(rows, np.int64)
-        self._kernel.append(firsts, given_priority(self.prioritization, priority, td_error, rows), streams, ids)
+        self._kernel.append(
+            firsts, given_priority(self.prioritization, priority, td_error, rows), streams, ids
+        )
         return ids
 
     def sample(self, batch_size: int, beta: float = 0.5) -> tuple[Ints, Reals]:
         """`batch_size` ids drawn with replacement by P(i), and their importance-sampling weights."""
-        if batch_size < 1 or not 0.0 <= beta <= 1.0:
-            raise bad_sample(batch_size, beta)
+        if type(batch_size) is not int or type(beta) is not float or batch_size < 1 or not 0.0 <= beta <= 1.0:
+            check_sample(batch_size, beta)
         ids, weights = np.empty(batch_size, np.int64), np.empty(batch_size)
         self._kernel.sample(self._draws, beta, ids, weights)
         return ids, weights
@@ -174,24 +178,35 @@ class PriorityIndex:
 
 def check_sizes(capacity: int, streams: int, streams_name: str) -> None:
     """Capacity and number of streams make sense."""
-    if not 1 <= capacity <= LARGEST_CAPACITY:
-        raise PserError(f"capacity must be from 1 to {LARGEST_CAPACITY} transitions, got {capacity}: try 1_000_000")
-    if streams < 1:
-        raise PserError(f"{streams_name} must be at least 1, got {streams}: count your environments")
+    require(
+        is_whole(capacity) and 1 <= capacity <= LARGEST_CAPACITY,
+        f"capacity must be a whole number of transitions from 1 to {LARGEST_CAPACITY}",
+        capacity,
+        "try 1_000_000",
+    )
+    require(
+        is_whole(streams) and streams >= 1,
+        f"{streams_name} must be at least 1",
+        streams,
+        "count your environments",
+    )
 
 
-def bad_sample(batch_size: int, beta: float) -> PserError:
-    """Why no batch can be drawn with these arguments."""
-    if batch_size < 1:
-        return PserError(f"batch_size must be at least 1, got {batch_size}: 32 is usual")
-    return PserError(f"beta must be from 0 to 1, got {beta}: the paper uses 0.5")
+def check_sample(batch_size: int, beta: float) -> None:
+    """A batch can be drawn with these arguments."""
+    require(
+        is_whole(batch_size) and batch_size >= 1, "batch_size must be at least 1", batch_size, "32 is usual"
+    )
+    require(is_real(beta) and 0.0 <= beta <= 1.0, "beta must be from 0 to 1", beta, "the paper uses 0.5")
 
 
 def as_rows(values: Any, rows: int, what: str) -> Any:
     """One value per row, as a flat array."""
     flat = values.reshape(-1)
     if flat.shape[0] != rows:
-        raise PserError(f"{what} must have one value for each of the {rows} rows, got shape {values.shape}: match the rows")
+        raise PserError(
+            f"{what} must have one value for each of the {rows} rows, got shape {values.shape}: match the rows"
+        )
     return flat
 
 
@@ -209,5 +224,7 @@ def given_priority(rule: Prioritization, priority: Any, td_error: Any, rows: int
         values = np.abs(deltas) + (0.0 if isinstance(rule, Uniform) else rule.eps)
         wrong = ~np.isfinite(values)
     if wrong.any():
-        raise PserError(f"priorities must be finite and not negative, got {values[wrong][0]}: check the TD errors")
+        raise PserError(
+            f"priorities must be finite and not negative, got {values[wrong][0]}: check the TD errors"
+        )
     return values

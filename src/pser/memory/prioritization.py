@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pser._kernel import Rules
-from pser.errors import PserError
+from pser.errors import is_real, is_whole, require
 
 LONGEST_WINDOW = 65_536
 """The largest window W the kernel keeps powers of ρ for; ρ^W has long vanished by then."""
@@ -28,8 +28,15 @@ class AdaptiveWindow:
     """Decay never reaches further back than this many steps."""
 
     def __post_init__(self) -> None:
-        _require(math.isfinite(self.floor) and self.floor > 0, "floor must be above 0", self.floor, "try eps")
-        _require(1 <= self.limit <= LONGEST_WINDOW, f"limit must be from 1 to {LONGEST_WINDOW}", self.limit, "try 100")
+        require(
+            is_real(self.floor) and 0 < self.floor < math.inf, "floor must be above 0", self.floor, "try eps"
+        )
+        require(
+            is_whole(self.limit) and 1 <= self.limit <= LONGEST_WINDOW,
+            f"limit must be from 1 to {LONGEST_WINDOW}",
+            self.limit,
+            "try 100",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +66,32 @@ class PSER:
 
     def __post_init__(self) -> None:
         _check_shared(self.alpha, self.eps, self.weights)
-        _require(0.0 <= self.eta <= 1.0, "eta must be from 0 to 1", self.eta, "the paper uses 0.7")
-        _require(0.0 <= self.rho < 1.0, "rho must be from 0 to below 1", self.rho, "the paper uses 0.4")
+        require(
+            is_real(self.eta) and 0.0 <= self.eta <= 1.0,
+            "eta must be from 0 to 1",
+            self.eta,
+            "the paper uses 0.7",
+        )
+        require(
+            is_real(self.rho) and 0.0 <= self.rho < 1.0,
+            "rho must be from 0 to below 1",
+            self.rho,
+            "the paper uses 0.4",
+        )
         if not (self.window is None or isinstance(self.window, AdaptiveWindow)):
-            _require(
-                isinstance(self.window, int) and 0 <= self.window <= LONGEST_WINDOW,
+            require(
+                is_whole(self.window) and 0 <= self.window <= LONGEST_WINDOW,
                 f"window must be a whole number from 0 to {LONGEST_WINDOW}, None or AdaptiveWindow",
                 self.window,
                 "the paper uses 5",
             )
-        _require(self.decay in ("max", "add"), "decay must be 'max' or 'add'", self.decay, "the paper prefers 'max'")
-        _require(
+        require(
+            self.decay in ("max", "add"),
+            "decay must be 'max' or 'add'",
+            self.decay,
+            "the paper prefers 'max'",
+        )
+        require(
             self.decay_from in ("td", "priority"),
             "decay_from must be 'td' or 'priority'",
             self.decay_from,
@@ -118,7 +140,7 @@ class PER:
 
     def __post_init__(self) -> None:
         _check_shared(self.alpha, self.eps, self.weights)
-        _require(
+        require(
             self.variant in ("proportional", "rank"),
             "variant must be 'proportional' or 'rank'",
             self.variant,
@@ -164,11 +186,13 @@ def _plain_rules(kind: str, alpha: float, eps: float, stratified: bool, weights_
 
 
 def _check_shared(alpha: float, eps: float, weights: str) -> None:
-    _require(0.0 <= alpha <= 1.0, "alpha must be from 0 to 1", alpha, "the paper uses 0.5")
-    _require(0.0 <= eps <= 1e100, "eps must be a finite number, at least 0", eps, "the paper uses 1e-4")
-    _require(weights in ("batch", "memory"), "weights must be 'batch' or 'memory'", weights, "most use 'batch'")
-
-
-def _require(holds: bool, rule: str, value: object, remedy: str) -> None:
-    if not holds:
-        raise PserError(f"{rule}, got {value!r}: {remedy}")
+    require(is_real(alpha) and 0.0 <= alpha <= 1.0, "alpha must be from 0 to 1", alpha, "the paper uses 0.5")
+    require(
+        is_real(eps) and 0.0 <= eps <= 1e100,
+        "eps must be a finite number, at least 0",
+        eps,
+        "the paper uses 1e-4",
+    )
+    require(
+        weights in ("batch", "memory"), "weights must be 'batch' or 'memory'", weights, "most use 'batch'"
+    )

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pser.errors import PserError
+from pser.errors import PserError, is_real, is_whole, require
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.batch import Batch, BatchBuffers
-from pser.memory.index import PriorityIndex, as_rows, bad_sample, check_sizes, given_priority
+from pser.memory.index import PriorityIndex, as_rows, check_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
-from pser.memory.spec import WHOLE, Array, Field, Frames, action_field, observation_fields
+from pser.memory.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
 from pser.memory.storage import Storage
 
 KEPT_BUFFERS = 8
@@ -50,14 +50,20 @@ class ReplayMemory:
             reward_dtype: float32 or float64, of rewards and discounts.
         """
         check_sizes(capacity, num_envs, "num_envs")
-        if not 1 <= n_step <= 1024:
-            raise PserError(f"n_step must be from 1 to 1024, got {n_step}: DQN uses 1, Rainbow 3")
-        if not 0.0 <= gamma <= 1.0:
-            raise PserError(f"gamma must be from 0 to 1, got {gamma}: 0.99 is usual")
-        real = np.dtype(reward_dtype)
-        if real not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise PserError(f"reward_dtype must be float32 or float64, got {real}: choose one")
-        self._index = PriorityIndex(capacity, PSER() if prioritization is None else prioritization, num_envs, seed)
+        require(
+            is_whole(n_step) and 1 <= n_step <= 1024,
+            "n_step must be from 1 to 1024",
+            n_step,
+            "DQN uses 1, Rainbow 3",
+        )
+        require(is_real(gamma) and 0.0 <= gamma <= 1.0, "gamma must be from 0 to 1", gamma, "0.99 is usual")
+        real = checked_dtype(reward_dtype)
+        require(
+            real in (np.float32, np.float64), "reward_dtype must be float32 or float64", real, "choose one"
+        )
+        self._index = PriorityIndex(
+            capacity, PSER() if prioritization is None else prioritization, num_envs, seed
+        )
         self._fields = observation_fields(observation)
         self._action = Array((), np.int64) if action is None else action_field(action)
         self.capacity = self._index.capacity
@@ -66,7 +72,14 @@ class ReplayMemory:
         self.gamma = float(gamma)
         self._real = real
         self._storage = Storage(
-            self._index._kernel, self._fields, self._action, self.capacity, self.num_envs, self.n_step, self.gamma, real
+            self._index._kernel,
+            self._fields,
+            self._action,
+            self.capacity,
+            self.num_envs,
+            self.n_step,
+            self.gamma,
+            real,
         )
         self._ordered = sorted(self._fields.items(), key=lambda item: isinstance(item[1], Frames))
         self._buffers: dict[int, BatchBuffers] = {}
@@ -137,8 +150,8 @@ class ReplayMemory:
 
         The batch's arrays are reused by the next sample of the same size, unless `copy` asks for fresh ones.
         """
-        if batch_size < 1 or not 0.0 <= beta <= 1.0:
-            raise bad_sample(batch_size, beta)
+        if type(batch_size) is not int or type(beta) is not float or batch_size < 1 or not 0.0 <= beta <= 1.0:
+            check_sample(batch_size, beta)
         buffers = None if copy else self._buffers.get(batch_size)
         if buffers is None:
             buffers = BatchBuffers(batch_size, self._fields, self._action, self.n_step == 1, self._real)
@@ -212,7 +225,9 @@ class ReplayMemory:
             return [_rows_of(self._fields[WHOLE], value, rows, what)]
         if not isinstance(value, Mapping) or set(value) != set(self._fields):
             got = sorted(value) if isinstance(value, Mapping) else type(value).__name__
-            raise PserError(f"{what} must be a dict with the fields {sorted(self._fields)}, got {got}: match the spec")
+            raise PserError(
+                f"{what} must be a dict with the fields {sorted(self._fields)}, got {got}: match the spec"
+            )
         return [_rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._ordered]
 
 
@@ -241,7 +256,12 @@ def _cast(array: npt.NDArray[Any], dtype: np.dtype[Any], typed: bool, what: str)
 
 
 def _reals_of(value: Any, rows: int, what: str) -> Reals:
-    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (rows,) and value.flags.c_contiguous:
+    if (
+        type(value) is np.ndarray
+        and value.dtype == np.float64
+        and value.shape == (rows,)
+        and value.flags.c_contiguous
+    ):
         return value
     reals: Reals = as_rows(as_reals(value, what), rows, what)
     return reals

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pser.errors import PserError
+from pser.errors import is_whole, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +17,12 @@ class Anneal:
     """How many steps the change takes."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise PserError(f"steps must be at least 1, got {self.steps}: for a constant use start == end")
+        require(
+            is_whole(self.steps) and self.steps >= 1,
+            "steps must be at least 1",
+            self.steps,
+            "or use a constant",
+        )
 
     def __call__(self, step: int) -> float:
         """The value at this step."""

@@ -29,7 +29,9 @@ SLICE_BYTES = 16 << 20
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def write(path: str | PathLike[str], kind: str, settings: dict[str, Any], state: dict[str, Any], arrays: Arrays) -> None:
+def write(
+    path: str | PathLike[str], kind: str, settings: dict[str, Any], state: dict[str, Any], arrays: Arrays
+) -> None:
     """Write a whole snapshot beside `path`, then put it in its place: a crash leaves the old file or the new one."""
     target = Path(path)
     header = {"kind": kind, "byteorder": sys.byteorder, "settings": settings, "state": state}
@@ -76,9 +78,13 @@ class Reader:
         if size != expected:
             raise self._damaged(f"it has {size} bytes instead of {expected}")
         if header["kind"] != kind:
-            raise PserError(f"{path} holds a {header['kind']}, not a {kind}: load it with pser.{header['kind']}.load")
+            raise PserError(
+                f"{path} holds a {header['kind']}, not a {kind}: load it with pser.{header['kind']}.load"
+            )
         if header["byteorder"] != sys.byteorder:
-            raise PserError(f"{path} was saved on a {header['byteorder']}-endian machine: load it on one of that kind")
+            raise PserError(
+                f"{path} was saved on a {header['byteorder']}-endian machine: load it on one of that kind"
+            )
         self.settings: dict[str, Any] = header["settings"]
         self.state: dict[str, Any] = header["state"]
         self._arrays: list[list[Any]] = header["arrays"]
@@ -122,7 +128,9 @@ def rng_state(rng: np.random.Generator) -> dict[str, Any]:
     """A generator's state, ready for JSON."""
     state = rng.bit_generator.state
     if state["bit_generator"] != "PCG64":
-        raise PserError(f"only NumPy's default generator can be saved, got {state['bit_generator']}: seed with a number")
+        raise PserError(
+            f"only NumPy's default generator can be saved, got {state['bit_generator']}: seed with a number"
+        )
     return dict(state)
 
 
@@ -137,7 +145,12 @@ def to_json(settings: Prioritization | Field) -> dict[str, Any]:
     """Settings or a spec as JSON, with the name of their class."""
     if isinstance(settings, Array | Frames):
         stack = {"stack": settings.stack, "spare": settings.spare} if isinstance(settings, Frames) else {}
-        return {"type": type(settings).__name__, "shape": list(settings.shape), "dtype": settings.dtype.str, **stack}
+        return {
+            "type": type(settings).__name__,
+            "shape": list(settings.shape),
+            "dtype": settings.dtype.str,
+            **stack,
+        }
     return {"type": type(settings).__name__, **asdict(settings)}
 
 

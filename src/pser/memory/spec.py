@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pser.errors import PserError
+from pser.errors import PserError, is_real, is_whole, require
 
 DType = np.dtype[Any]
 
@@ -23,7 +23,7 @@ class Array:
 
     def __init__(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> None:
         object.__setattr__(self, "shape", _checked_shape(shape))
-        object.__setattr__(self, "dtype", _checked_dtype(dtype))
+        object.__setattr__(self, "dtype", checked_dtype(dtype))
 
     @property
     def row_shape(self) -> tuple[int, ...]:
@@ -49,11 +49,16 @@ class Frames:
         self, shape: tuple[int, ...], stack: int = 4, dtype: npt.DTypeLike = np.uint8, spare: float = 1 / 128
     ) -> None:
         object.__setattr__(self, "shape", _checked_shape(shape))
-        object.__setattr__(self, "dtype", _checked_dtype(dtype))
-        if not 1 <= stack <= 64:
-            raise PserError(f"stack must be from 1 to 64 frames, got {stack}: DQN uses 4")
-        if not 0.0 <= spare <= 64.0:
-            raise PserError(f"spare must be a share of the capacity from 0 to 64, got {spare}: the default is 1/128")
+        object.__setattr__(self, "dtype", checked_dtype(dtype))
+        require(
+            is_whole(stack) and 1 <= stack <= 64, "stack must be from 1 to 64 frames", stack, "DQN uses 4"
+        )
+        require(
+            is_real(spare) and 0.0 <= spare <= 64.0,
+            "spare must be a share of the capacity from 0 to 64",
+            spare,
+            "the default is 1/128",
+        )
         object.__setattr__(self, "stack", int(stack))
         object.__setattr__(self, "spare", float(spare))
 
@@ -81,7 +86,9 @@ def observation_fields(spec: Any) -> Fields:
     else:
         return {WHOLE: _one_field(spec)}
     if not fields or WHOLE in fields:
-        raise PserError(f"a dict observation needs at least one field and no empty name, got {list(fields)}: name them")
+        raise PserError(
+            f"a dict observation needs at least one field and no empty name, got {list(fields)}: name them"
+        )
     return fields
 
 
@@ -106,17 +113,22 @@ def _one_field(spec: Any) -> Field:
 
 
 def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    sizes = tuple(shape) if isinstance(shape, tuple | list) else None
+    require(
+        sizes is not None and all(is_whole(n) and n >= 1 for n in sizes),
+        "a shape must be a tuple of sizes of at least 1",
+        shape,
+        "use () for a scalar",
+    )
+    return tuple(int(n) for n in shape)
+
+
+def checked_dtype(dtype: npt.DTypeLike) -> DType:
+    """The dtype, if it is one whose values can be stored as they are."""
     try:
-        sizes = tuple(int(n) for n in shape)
+        kind = np.dtype(dtype)
     except TypeError:
-        raise PserError(f"shape must be a tuple of sizes, got {shape!r}: use () for a scalar") from None
-    if any(n < 1 for n in sizes):
-        raise PserError(f"every size in a shape must be at least 1, got {shape!r}: correct the spec")
-    return sizes
-
-
-def _checked_dtype(dtype: npt.DTypeLike) -> DType:
-    kind = np.dtype(dtype)
+        raise PserError(f"dtype must be one that NumPy knows, got {dtype!r}: try 'float32'") from None
     if kind.hasobject or kind.itemsize == 0 or kind.kind not in "?biufc":
         raise PserError(f"dtype must be a plain number or bool, got {kind}: encode it as one")
     return kind.newbyteorder("=")

@@ -64,7 +64,9 @@ class Storage:
         self.arrays[name] = np.zeros(shape, dtype)
         return self.arrays[name]
 
-    def _steps(self, action: Array, capacity: int, envs: int, n_step: int, real: np.dtype[Any]) -> dict[str, Any]:
+    def _steps(
+        self, action: Array, capacity: int, envs: int, n_step: int, real: np.dtype[Any]
+    ) -> dict[str, Any]:
         at_start = self._new("at_start", (envs,), np.bool_)
         at_start[:] = True
         return {
