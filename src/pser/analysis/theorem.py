@@ -126,12 +126,11 @@ def algorithm_pser_once(n: int, rho: float, gamma: float) -> float:
 
 
 def algorithm_pser_repeated(n: int, rho: float, gamma: float, eta: float) -> float | None:
-    """Algorithm 1 with decay at each update, any η < 1: linear in n. If ρ > γ, see `links_drawn` (η = 0
-    only).
+    """Algorithm 1 with decay at each update: linear in n for η = 0, of order n·ln n / ln(1/η) for η > 0.
 
     n learning draws; per stage the draws of links before their turn (`_early_draws`); and the draws of links
     already learned, which start at γ^j and fall by η each time, during later stages whose needed link has
-    rate ρ·γ^(i−1).
+    rate ρ·γ^(i−1). If ρ > γ, see `links_drawn` (η = 0 only).
     """
     if not _refreshes(n, rho, gamma):
         return links_drawn(n, rho, gamma, drops_when_learned=False) if eta == 0.0 else None
@@ -209,18 +208,18 @@ def _repeats(stage_rates: list[float], gamma: float, eta: float) -> float:
 
 
 def _draws_through(rate: float, stage_rates: list[float], eta: float) -> float:
-    """Expected draws of a clock over successive stages that end at the given rates, falling by η at each
-    draw."""
-    held = {rate: 1.0}  # current rate → probability
+    """Expected draws of a clock, falling by η at each, over successive stages that end at the given rates."""
+    rates = [rate]
+    # Once it has fallen so low it will hardly ring in all the stages together.
+    while rates[-1] * sum(1.0 / ends for ends in stage_rates) > 1e-16:
+        rates.append(rates[-1] * eta)
+    held = [1.0] + [0.0] * (len(rates) - 1)  # how likely it has been drawn so many times
     expected = 0.0
     for ends in stage_rates:
-        after: dict[float, float] = {}
-        current, arriving = max(held, default=0.0), 0.0
-        while current > 0.0 and (arriving > 1e-17 or any(r <= current for r in held)):
-            weight = held.pop(current, 0.0) + arriving
-            after[current] = weight * ends / (current + ends)
-            arriving = weight * current / (current + ends)
+        arriving = 0.0
+        for count, current in enumerate(rates):
+            here = held[count] + arriving
+            arriving = here * current / (current + ends)
+            held[count] = here - arriving
             expected += arriving
-            current *= eta
-        held = after
     return expected

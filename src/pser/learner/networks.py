@@ -62,11 +62,8 @@ class QNetwork(nn.Module):
             self.body.backward(saved.body, below, to_input=False)  # type: ignore[arg-type]
 
     def _floats(self, observation: Tensor) -> Tensor:
-        """The observation as the first layer wants it; images with the channels last, which is faster."""
-        if observation.dim() == 4:
-            x = observation.to(torch.float32, memory_format=torch.channels_last)
-        else:
-            x = observation.to(torch.float32).flatten(1)
+        """The observation as the first layer wants it."""
+        x = observation.to(torch.float32)
         return x if self.scale == 1.0 else x * self.scale
 
 

@@ -1,0 +1,78 @@
+# `make help` lists what can be made. Every target sets up what it needs; nothing has to be installed by hand.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+KERNEL := $(wildcard src/kernel/*) CMakeLists.txt pyproject.toml constraints.txt
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+BUILD_TOOLS := scikit-build-core nanobind cmake ninja
+# Two torch processes that spin while waiting make each other ten times slower.
+export OMP_WAIT_POLICY := passive
+
+.PHONY: help build test test-asan test-thorough lint format demo bench bench-train drift stress docs clean
+
+help:  ## Say what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --upgrade pip
+
+# torch comes first and pinned: a looser request elsewhere would bring gigabytes of CUDA.
+.stamps/tools: constraints.txt pyproject.toml | $(BIN)/python
+	@mkdir -p .stamps
+	$(INSTALL) torch
+	$(INSTALL) $(BUILD_TOOLS) --group test --group lint
+	@touch $@
+
+.stamps/build: .stamps/tools $(KERNEL)
+	$(INSTALL) --no-build-isolation --editable '.[all]'
+	@touch $@
+
+build: .stamps/build  ## Build the kernel and install the package with all extras into .venv
+
+test: .stamps/build  ## Run the test suite
+	$(BIN)/python -m pytest
+
+test-thorough: .stamps/build  ## Run the property tests with many more examples
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest tests/memory
+
+# The sanitized kernel lies in a folder of its own; the runtime must be loaded before the interpreter.
+.stamps/asan: .stamps/build $(KERNEL)
+	$(INSTALL) --no-build-isolation --no-deps --target build/asan --upgrade -C cmake.define.PSER_ASAN=ON -C build-dir=build/cmake-asan .
+	@touch $@
+
+test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
+	PSER_EXPECT_ASAN=1 PYTHONPATH=build/asan $(BIN)/python -m pytest tests/memory tests/test_model.py tests/learner/test_tabular.py
+
+lint: .stamps/build  ## Check formatting, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .stamps/build  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+demo: .stamps/build  ## The main job in a few minutes: study, short training comparison, report
+	$(BIN)/pser demo
+
+bench: | $(BIN)/python  ## Measure the memory beside other libraries; writes docs/benchmarks.md
+	$(BIN)/python -m benchmarks.run
+
+bench-train: .stamps/build  ## Measure training speed beside stable-baselines3
+	$(BIN)/python -m benchmarks.train.run
+
+drift: .stamps/build  ## 100 million random updates: does the root still equal the sum of its leaves?
+	$(BIN)/python -m benchmarks.drift
+
+stress: .stamps/build  ## Two threads on one memory for 30 seconds
+	$(BIN)/python -m benchmarks.stress
+
+docs: .stamps/build  ## Build the documentation site into site/
+	$(INSTALL) --group docs
+	$(BIN)/mkdocs build --strict
+
+clean:  ## Remove what was built (not .venv)
+	rm -rf build dist site .stamps src/pser/*.so
