@@ -26,7 +26,14 @@ def main(seconds: float = 30.0) -> int:
             frame = rng.integers(0, 256, (ENVS, 1, 8, 8), dtype=np.uint8)
             following = np.concatenate([stack[:, 1:], frame], axis=1)
             # The action repeats a pixel of the frame, so that a torn row shows.
-            memory.add(stack, frame[:, 0, 0, 0].astype(np.int64), np.zeros(ENVS), following, rng.random(ENVS) < 0.01, rng.random(ENVS) < 0.01)
+            memory.add(
+                stack,
+                frame[:, 0, 0, 0].astype(np.int64),
+                np.zeros(ENVS),
+                following,
+                rng.random(ENVS) < 0.01,
+                rng.random(ENVS) < 0.01,
+            )
             stack = following
             added += ENVS
 
@@ -53,7 +60,9 @@ def main(seconds: float = 30.0) -> int:
     for thread in threads:
         thread.join()
     memory.check_invariants()
-    print(f"{seconds:.0f} s: {added:,} steps added, {updated:,} updates applied, invariants hold, failures: {failures or 'none'}")
+    print(
+        f"{seconds:.0f} s: {added:,} steps added, {updated:,} updates applied, invariants hold, failures: {failures or 'none'}"
+    )
     return 1 if failures else 0
 
 

@@ -24,13 +24,16 @@ inline Stats summarize(Index& index) {
   const int64_t size = index.size();
   if (size == 0) return s;
   const std::vector<double> masses = index.masses();
+  // Squares of tiny masses would vanish: measure them by the largest.
+  const double largest = *std::max_element(masses.begin(), masses.end());
+  const double unit = largest > 0.0 ? largest : 1.0;
   double total = 0.0, squares = 0.0, decayed = 0.0, aged = 0.0, replays = 0.0;
   int64_t never = 0;
   for (int64_t i = 0; i < size; ++i) {
     const double mass = masses[static_cast<size_t>(i)];
     const Record& r = index.record(index.slot_of(index.oldest_id() + i));
     total += mass;
-    squares += mass * mass;
+    squares += (mass / unit) * (mass / unit);
     aged += mass * static_cast<double>(size - 1 - i);
     if (index.rules().kind == Kind::kProportional) decayed += Index::decayed_mass(mass, r);
     replays += r.replays;
@@ -45,7 +48,7 @@ inline Stats summarize(Index& index) {
     s.age_mean = s.age_median = (n - 1.0) / 2.0;
     return s;
   }
-  s.effective_sample_size = total * total / squares;
+  s.effective_sample_size = (total / unit) * (total / unit) / squares;
   s.decayed_share = decayed / total;
   s.age_mean = aged / total;
   double newer = 0.0;

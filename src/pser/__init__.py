@@ -4,9 +4,10 @@ Importing this package needs NumPy and the compiled kernel, nothing else.
 """
 
 from pser.errors import DamagedFileError, PserError
+from pser.memory.batch import Batch
 from pser.memory.index import PriorityIndex
 from pser.memory.prioritization import PER, PSER, AdaptiveWindow, Prioritization, Uniform
-from pser.memory.replay import Batch, ReplayMemory
+from pser.memory.replay import ReplayMemory
 from pser.memory.schedule import Anneal
 from pser.memory.spec import Array, Frames
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pser.analysis.cliffwalk_findings import MARKED, fill_tables, main, read_rows, result_tables
+from pser.analysis.cliffwalk_findings import CLIFFWALKS, MARKED, fill_tables, main, read_rows, result_tables
 from pser.errors import PserError
 
 ROOT = Path(__file__).parents[2]
@@ -19,16 +19,18 @@ def test_every_table_of_the_findings_is_that_of_the_committed_results(tables):
     assert fill_tables(text, tables) == text
 
 
-def test_committed_results_are_paired_and_complete():
-    rows = read_rows(ROOT / "results" / "cliffwalk" / "cliffwalk.json")
+@pytest.mark.parametrize(
+    ("study", "states", "count"),
+    [("cliffwalk", {13, 14, 15, 16}, 10), ("more_seeds", {13, 14}, 40)],
+)
+def test_committed_results_are_paired_and_complete(study, states, count):
+    rows = read_rows(ROOT / "results" / CLIFFWALKS[study] / "cliffwalk.json")
     seeds = {}
     for row in rows:
         key = (row["agent"], row["rho"], row["eta"], row["decay"], row["init"], row["states"])
         seeds.setdefault(key, set()).add(row["seed"])
-    assert {key[5] for key in seeds} == {13, 14, 15, 16}
-    first = next(iter(seeds.values()))
-    assert len(first) >= 10
-    assert all(held == first for held in seeds.values())
+    assert {key[5] for key in seeds} == states
+    assert all(held == set(range(count)) for held in seeds.values())
     assert all(None not in row["crossings"].values() for row in rows)
 
 

@@ -6,6 +6,9 @@ import pytest
 
 from pser.cli import main
 
+pytest.importorskip("tyro", reason="the commands need the cli extra")
+pytest.importorskip("matplotlib", reason="the figures need the plot extra")
+
 SMALL = ["--states", "3..4", "--seeds", "2", "--rho", "0.4", "--eta", "0", "0.7", "--add-rho", "0.4"]
 FIGURES = ("curves", "curves_all", "growth", "ratios")
 

@@ -5,6 +5,9 @@ import pytest
 
 from pser.cli import main
 
+pytest.importorskip("tyro", reason="the commands need the cli extra")
+pytest.importorskip("matplotlib", reason="the figures need the plot extra")
+
 SMALL = ["--states", "2..3", "--rho", "0.4", "0.8", "--repetitions", "300"]
 FIELDS = {"process", "states", "rho", "eta", "mean", "stderr", "bound_main", "bound_appendix", "exact"}
 

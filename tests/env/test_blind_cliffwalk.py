@@ -2,14 +2,10 @@ import itertools
 import subprocess
 import sys
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
-import pser.env  # noqa: F401  (registers the environment)
 from pser.env.blind_cliffwalk import (
-    BlindCliffwalk,
     alternating_actions,
     bootstrapped_values,
     discount,
@@ -18,6 +14,12 @@ from pser.env.blind_cliffwalk import (
     optimal_values,
 )
 from pser.errors import PserError
+
+gymnasium = pytest.importorskip("gymnasium", reason="the environment needs the study extra")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from pser.env.blind_cliffwalk_gym import BlindCliffwalk  # noqa: E402
 
 
 def play(env, actions):

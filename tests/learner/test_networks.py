@@ -47,10 +47,21 @@ def test_frames_are_divided_by_255():
     torch.testing.assert_close(network(frames), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_patches_make_a_linear_layer_a_convolution():
+    network = build("minatar", (4, 10, 10))
+    planes = torch.randint(0, 2, (3, 4, 10, 10), dtype=torch.uint8)
+    (layer,) = network.body.layers
+    rows = network.body(network.prepare(planes)).view(3, 8, 8, 16)
+    expected = torch.relu(
+        torch.nn.functional.conv2d(planes.float(), layer.weight.view(16, 4, 3, 3), layer.bias)
+    )
+    torch.testing.assert_close(rows.permute(0, 3, 1, 2), expected)
+
+
 def test_dueling_advantages_average_to_zero():
     network = build("mlp", (3,), dueling=True)
     observation = torch.randn(4, 3)
-    value = network.heads[0](network.body(observation))
+    value = network.heads[0](network.body(network.prepare(observation)))
     torch.testing.assert_close(network(observation).mean(1, keepdim=True), value)
 
 
@@ -75,7 +86,12 @@ def test_wrong_screens_are_refused(kind):
 @pytest.mark.parametrize("dueling", [False, True])
 @pytest.mark.parametrize(
     ("kind", "shape", "hidden"),
-    [("nature", (4, 84, 84), (1,)), ("minatar", (4, 10, 10), (1,)), ("mlp", (3, 2), (8, 4)), ("mlp", (5,), (7,))],
+    [
+        ("nature", (4, 84, 84), (1,)),
+        ("minatar", (4, 10, 10), (1,)),
+        ("mlp", (3, 2), (8, 4)),
+        ("mlp", (5,), (7,)),
+    ],
 )
 def test_backward_equals_autograd(kind, shape, hidden, dueling):
     network = build(kind, shape, dueling=dueling, hidden=hidden)

@@ -65,8 +65,12 @@ def assert_same_run(run, expected):
     assert (run / "eval.jsonl").read_bytes() == (expected / "eval.jsonl").read_bytes()
     assert same(final_state(run), final_state(expected))
     for name in ("best", "last"):
-        assert (run / f"snapshots/{name}.pser").read_bytes() == (expected / f"snapshots/{name}.pser").read_bytes()
-    memories = [(checkpoint_paths(path / "checkpoints")[0] / "memory.pser").read_bytes() for path in (run, expected)]
+        assert (run / f"snapshots/{name}.pser").read_bytes() == (
+            expected / f"snapshots/{name}.pser"
+        ).read_bytes()
+    memories = [
+        (checkpoint_paths(path / "checkpoints")[0] / "memory.pser").read_bytes() for path in (run, expected)
+    ]
     assert memories[0] == memories[1]
     status = json.loads((run / "status.json").read_text())
     assert status == {"state": "finished", "frames": SMALL["budget_frames"], "error": None}

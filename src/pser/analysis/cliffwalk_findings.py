@@ -1,6 +1,6 @@
 """Keep the tables of docs/findings.md equal to the committed results.
 
-A table stands between `<!-- table: cliffwalk NAME -->` (or `theorem NAME`) and `<!-- end -->`.
+A table stands between `<!-- table: STUDY NAME -->` and `<!-- end -->`; STUDY is cliffwalk, more_seeds or theorem.
 `python -m pser.analysis.cliffwalk_findings docs/findings.md results` writes them anew.
 """
 
@@ -16,6 +16,8 @@ from pser.analysis.cliffwalk_tables import standard_tables
 from pser.analysis.theorem_rows import theorem_tables
 from pser.errors import PserError
 
+CLIFFWALKS = {"cliffwalk": Path("cliffwalk"), "more_seeds": Path("cliffwalk", "more_seeds")}
+"""The paper's setting, and fewer states with more seeds: study → folder of results."""
 MARKED = re.compile(r"<!-- table: (\w+) (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -28,11 +30,13 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def result_tables(results: Path) -> dict[tuple[str, str], str]:
-    """Every table of the results in `results`/cliffwalk and `results`/theorem, by study and name."""
-    cliffwalk = standard_tables(read_rows(results / "cliffwalk" / "cliffwalk.json"))
+    """Every table of the committed results, by study and name."""
     theorem = theorem_tables(read_rows(results / "theorem" / "theorem.json"))
-    named = {("cliffwalk", name): table for name, table in cliffwalk.items()}
-    return named | {("theorem", name): table for name, table in theorem.items()}
+    named = {("theorem", name): table for name, table in theorem.items()}
+    for study, folder in CLIFFWALKS.items():
+        tables = standard_tables(read_rows(results / folder / "cliffwalk.json"))
+        named |= {(study, name): table for name, table in tables.items()}
+    return named
 
 
 def fill_tables(text: str, tables: dict[tuple[str, str], str]) -> str:

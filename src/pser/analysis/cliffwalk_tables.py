@@ -18,7 +18,6 @@ Sides: TypeAlias = Callable[[str], tuple[Side, Side]]
 def standard_tables(rows: Sequence[Row]) -> dict[str, str]:
     """Every table, by name."""
     study = Study(rows)
-    first_ten = Study([row for row in rows if row["seed"] < 10])
     pser = study.pser_agents
     kin = [agent for agent in study.agents if agent.name in ("sweeping", "backward")]
     tables: dict[str, str] = {}
@@ -26,7 +25,6 @@ def standard_tables(rows: Sequence[Row]) -> dict[str, str]:
         tables |= {
             f"iterations-{threshold}": iterations_table(study, threshold),
             f"pser-per-count-{threshold}": count_table(study, threshold),
-            f"pser-per-count-ten-seeds-{threshold}": count_table(first_ten, threshold),
             f"pser-per-{threshold}": comparison_table(study, _named(pser, PER), threshold),
             f"per-uniform-{threshold}": comparison_table(study, _named([PER], UNIFORM), threshold),
             f"pser-uniform-{threshold}": comparison_table(study, _named(pser, UNIFORM), threshold),

@@ -1,15 +1,14 @@
 """Theorem 1 of Brittain et al. 2019: what the paper prints, and what its processes really take.
 
 All values are expected numbers of updates until Q = Q* on a Blind Cliffwalk of n states with learning rate 1,
-from Q = 0, on the exhaustive memory of 2^(n+1) − 2 transitions, sampled with probability p / Σ p (α = 1, ε =
-0; uniformly once every priority is 0), priorities starting at the TD error: 1 at the goal, 0 elsewhere.
+from Q = 0, on the exhaustive memory of 2^(n+1) − 2 transitions, sampled with probability p / Σ p (α = 1 and
+ε = 0; uniformly once every priority is 0), priorities starting at the TD error: 1 at the goal, 0 elsewhere.
 
 "Link k" is the transition k steps before the goal *in the goal's own episode*; k = 0 is the goal transition,
-and its pair (state, right action) has 2^k copies in memory. Learning must visit the pairs in the order k = 0,
-1, …, n−1. In every process below the links draw their turns as independent exponential clocks with rates p:
-the order in which proportional sampling visits them is the order in which such clocks ring. The closed forms
-follow from that. docs/findings.md gives the derivations in words; the tests check each against a brute-force
-Markov chain.
+and its pair (state, right action) has 2^k copies in memory. Learning must visit the pairs from k = 0 to n−1.
+Proportional sampling visits the links in the order in which independent exponential clocks with rates p ring;
+the closed forms follow from that. docs/findings.md gives the derivations in words; the tests check each
+against a Markov chain over the whole memory.
 """
 
 import math
@@ -54,14 +53,12 @@ def _staircase(n: int, ratio: float) -> float:
 
 
 def in_order_probability(m: int, rho: float) -> float:
-    """P(links 0 … m−1 are first drawn in this order) = Π_{l=1}^{m} (1−ρ)/(1−ρ^l) = 1/[m]_ρ! (a
-    ρ-factorial)."""
+    """P(links 0 … m−1 are first drawn in this order) = Π_{l=1}^{m} (1−ρ)/(1−ρ^l) = 1/[m]_ρ!."""
     return math.prod(1.0 / sum(rho**k for k in range(length)) for length in range(1, m + 1))
 
 
 def proof_per(n: int) -> float:
-    """PER in the proof's process: 1 step for the goal, then uniform waits Σ_k (2^(n+1)−2)/2^k. The printed
-    formula."""
+    """PER in the proof's process: 1 step for the goal, then waits Σ_k (2^(n+1)−2)/2^k: as printed."""
     return 1.0 + _uniform_waits(n, (1.0 for _ in range(1, n)))
 
 
@@ -69,15 +66,14 @@ def proof_pser(n: int, rho: float) -> float:
     """PSER in the proof's process: decay when the memory is filled, a drawn transition drops to 0.
 
     The n links are drawn once each, without replacement. A link drawn before its turn is lost; after n draws
-    every priority is 0 and whatever is missing is awaited uniformly: n + (2^(n+1)−2)·Σ_{k=1}^{n−1} 2^−k·(1 −
-    1/[k+1]_ρ!).
+    every priority is 0 and whatever is missing is awaited uniformly:
+    n + (2^(n+1)−2)·Σ_{k=1}^{n−1} 2^−k·(1 − 1/[k+1]_ρ!).
     """
     return n + _uniform_waits(n, (1.0 - in_order_probability(k + 1, rho) for k in range(1, n)))
 
 
 def proof_pser_ratio_limit(rho: float) -> float:
-    """lim_{n→∞} proof_pser / proof_per = 1 − Σ_{k≥1} 2^−k/[k+1]_ρ!: the factor that remains of an
-    exponential."""
+    """lim_{n→∞} proof_pser / proof_per = 1 − Σ_{k≥1} 2^−k/[k+1]_ρ!: all that PSER gains over PER."""
     return 1.0 - sum(2.0**-k * in_order_probability(k + 1, rho) for k in range(1, 60))
 
 
@@ -105,8 +101,7 @@ def proof_pser_repeated(n: int, rho: float, gamma: float) -> float | None:
 
 
 def algorithm_per(n: int) -> float:
-    """PER with p ← |δ| as found *before* the update: every discovery but the last is drawn once more at
-    once."""
+    """PER with p ← |δ| as found *before* the update: all discoveries but the last are at once redrawn."""
     return proof_per(n) + (n - 1)
 
 

@@ -4,6 +4,8 @@ A subcommand is a module of this package with a frozen dataclass `Settings` (tyr
 and a function `run(settings)`. A broken rule (PserError) or a file-system error ends as one line and exit code 2.
 """
 
+import functools
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,6 +13,7 @@ from importlib import import_module
 from pser.errors import PserError
 
 COMMANDS: dict[str, str] = {
+    "demo": "the main job in a few minutes: study, short training comparison, report",
     "cliffwalk": "reproduce the paper's Blind Cliffwalk study",
     "theorem": "measure Theorem 1 against what it claims",
     "paper": "recompute the paper's Atari table and give a verdict on each of its claims",
@@ -22,13 +25,25 @@ COMMANDS: dict[str, str] = {
 }
 """Subcommand (and module name) → what it does, in one line."""
 
+BAD_INPUT, INTERRUPTED, NOBODY_READS = 2, 130, 141
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; the exit code is 0 (done), 2 (bad input) or 130 (interrupted)."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    """Run one subcommand; the exit code is 0 (done), 2 (bad input), 130 (interrupted) or 141 (pipe closed)."""
+    try:
+        code = _main(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()  # here, where a closed pipe can still be answered
+        return code
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. What is still buffered goes nowhere, without a complaint at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+
+
+def _main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(_usage())
-        return 0 if args else 2
+        return 0 if args else BAD_INPUT
     name, rest = args[0], args[1:]
     if name == "--version":
         import pser
@@ -41,14 +56,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         import tyro
     except ModuleNotFoundError:
         return _fail("the commands need tyro and rich: pip install 'pser[cli]'")
-    module = import_module(f"pser.cli.{name}")
     try:
-        settings = tyro.cli(module.Settings, prog=f"pser {name}", description=module.__doc__, args=rest)
+        module = import_module(f"pser.cli.{name}")
+        # Given a class, tyro frames the errors of its rules in a box of its own; from a callable they come through.
+        make_settings = functools.partial(module.Settings)
+        settings = tyro.cli(make_settings, prog=f"pser {name}", description=module.__doc__, args=rest)
         module.run(settings)
+    except BrokenPipeError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "pser":
+            raise
+        return _fail(f"{name} needs {error.name}: pip install 'pser[all]'")
     except (PserError, OSError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return 0
 
 
@@ -60,4 +83,4 @@ def _usage() -> str:
 
 def _fail(message: str) -> int:
     print(f"pser: {message}", file=sys.stderr)
-    return 2
+    return BAD_INPUT

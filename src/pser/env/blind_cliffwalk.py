@@ -1,20 +1,17 @@
-"""Blind Cliffwalk: a chain of n states in which one wrong step ends the episode (Schaul et al. 2016, Section
-3.1).
+"""Blind Cliffwalk: a chain of n states in which one wrong step ends the episode (Schaul et al. 2016).
 
 At each state one of two actions is right and leads on, the other ends the episode without reward; the right
 action at the last state ends it with reward 1. A random policy finds the reward once in 2^n episodes. The
 definitions follow the appendix of Brittain et al. 2019, with one gap closed: the paper lets a wrong action
 lead "back to the initial state", but the Q* it prints holds only if nothing is bootstrapped from there, so
-the end of an episode is terminal (discount 0). The observation that comes with it is the initial state.
+the end of an episode is terminal (discount 0). This page needs NumPy alone; `blind_cliffwalk_gym` has the
+environment.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pser.errors import PserError
@@ -30,7 +27,7 @@ def alternating_actions(states: int) -> tuple[int, ...]:
 
 def discount(states: int) -> float:
     """γ = 1 − 1/n (Brittain et al. 2019, Appendix B): values keep their scale whatever n."""
-    _check_states(states)
+    check_states(states)
     return 1.0 - 1.0 / states
 
 
@@ -102,7 +99,7 @@ def exhaustive_memory(
     states: int, rng: np.random.Generator, right_actions: Sequence[int] | None = None
 ) -> ExhaustiveMemory:
     """All 2^n action sequences until termination, in random order (Brittain et al. 2019, Appendix B)."""
-    _check_states(states)
+    check_states(states)
     if states > MAX_EXHAUSTIVE_STATES:
         raise PserError(
             f"an exhaustive memory holds 2^(n+1) - 2 transitions, so n is at most {MAX_EXHAUSTIVE_STATES}; "
@@ -121,62 +118,7 @@ def exhaustive_memory(
     )
 
 
-class BlindCliffwalk(gymnasium.Env[np.int64, np.int64]):
-    """The chain as a Gymnasium environment: `gymnasium.make("pser/BlindCliffwalk-v0", states=16)`."""
-
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 (as Gymnasium has it)
-
-    def __init__(
-        self,
-        states: int = 16,
-        right_actions: Sequence[int] | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        _check_states(states)
-        chosen = (
-            alternating_actions(states) if right_actions is None else tuple(int(a) for a in right_actions)
-        )
-        if len(chosen) != states or not set(chosen) <= {0, 1}:
-            raise PserError(
-                f"right_actions names one action (0 or 1) per state; got {chosen} for {states} states: "
-                "give as many as there are states, or leave it out"
-            )
-        self.states = states
-        self.right_actions = chosen
-        self.render_mode = render_mode
-        self.observation_space = spaces.Discrete(states)
-        self.action_space = spaces.Discrete(2)
-        self._state: int | None = None
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.int64, dict[str, Any]]:
-        """Back to the start of the chain."""
-        super().reset(seed=seed)
-        self._state = 0
-        return np.int64(0), {}
-
-    def step(self, action: np.int64) -> tuple[np.int64, SupportsFloat, bool, bool, dict[str, Any]]:
-        """One action; the episode ends by a wrong one, or by the right one at the last state (reward 1)."""
-        if self._state is None:
-            raise PserError("an episode starts with reset, but step was called first: call reset")
-        if not self.action_space.contains(action):
-            raise PserError(f"an action is 0 or 1; got {action!r}: choose one of them")
-        right = int(action) == self.right_actions[self._state]
-        goal = right and self._state == self.states - 1
-        if right and not goal:
-            self._state += 1
-            return np.int64(self._state), 0.0, False, False, {}
-        self._state = None
-        return np.int64(0), 1.0 if goal else 0.0, True, False, {}
-
-    def render(self) -> str | None:
-        """The chain as a line of text, the walker as @ and the reward as $."""
-        if self.render_mode != "ansi":
-            return None
-        return "".join("@" if s == self._state else "." for s in range(self.states)) + "$"
-
-
-def _check_states(states: int) -> None:
+def check_states(states: int) -> None:
+    """A chain has at least one state."""
     if states < 1:
         raise PserError(f"a Blind Cliffwalk has at least 1 state; got {states}: choose a positive number")

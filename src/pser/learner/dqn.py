@@ -96,9 +96,11 @@ class DQN:
     def act(self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator) -> Ints:
         """ε-greedy actions for a batch of observations; the network is asked only if an action is greedy."""
         explore = rng.random(len(observation)) < epsilon
-        action = rng.integers(self.num_actions, size=len(observation))
-        if not explore.all():
-            action = np.where(explore, action, self.q_values(observation).argmax(1))
+        if explore.all():
+            return rng.integers(self.num_actions, size=len(observation))
+        action: Ints = self.q_values(observation).argmax(1)
+        if explore.any():
+            action[explore] = rng.integers(self.num_actions, size=np.count_nonzero(explore))
         return action
 
     def q_values(self, observation: NDArray[Any]) -> Floats:

@@ -1,5 +1,4 @@
-"""Tabular Q-learning from a fixed memory on the Blind Cliffwalk: which agents there are, and one run of one
-of them.
+"""Tabular Q-learning from a fixed memory on the Blind Cliffwalk: the agents, and one run of one of them.
 
 An agent is a way to choose the next transition to replay; everything else is the same for all of them
 (Brittain et al. 2019, Appendix B): γ = 1 − 1/n, step size 1/4, one transition an iteration, Q = 0 at the

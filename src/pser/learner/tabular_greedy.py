@@ -17,8 +17,7 @@ Values = NDArray[np.float64]
 
 
 class PairModel:
-    """The chain as the memory shows it: what each pair yields and where it leads. Pair 2s is right, 2s + 1
-    wrong."""
+    """The chain as the memory shows it: what each pair yields, where it leads. Odd pairs are wrong actions."""
 
     def __init__(self, memory: ExhaustiveMemory) -> None:
         _, where = np.unique(memory.pair, return_index=True)

@@ -1,5 +1,4 @@
-"""Monte Carlo of Theorem 1: how many updates Q-learning with learning rate 1 takes under each reading of the
-theorem.
+"""Monte Carlo of Theorem 1: how many updates Q-learning with learning rate 1 takes, under each reading of it.
 
 Every process runs on the project's own priority index over the whole exhaustive memory, filled (but for the
 last two) with TD errors as priorities: 1 at the goal, 0 elsewhere. They differ in what a replayed transition
@@ -34,8 +33,8 @@ class Process:
     strategy: Literal["per", "pser"] = "pser"
     """Whether priorities decay backward at all."""
     report: Literal["found", "settled", "both", "learned"] = "found"
-    """found: p ← |δ| before the update; settled: after it; both: the found one decays; learned: early draws
-    keep p."""
+    """|δ| before the update (found), after it (settled), first one then the other (both: the found one decays),
+    or after it only if it taught something (learned)."""
     decay: Literal["once", "repeated"] = "once"
     """Decay when the memory is filled only, or at each update too."""
     max_prio: bool = False

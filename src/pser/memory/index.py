@@ -133,8 +133,11 @@ class PriorityIndex:
     def save(self, path: str | PathLike[str]) -> None:
         """Write all of it to one file, atomically; loading continues bit for bit."""
         with self.locked():
-            settings = {"capacity": self.capacity, "num_streams": self.num_streams}
-            settings |= {"prioritization": snapshot.to_json(self.prioritization)}
+            settings = {
+                "capacity": self.capacity,
+                "num_streams": self.num_streams,
+                "prioritization": snapshot.to_json(self.prioritization),
+            }
             snapshot.write(path, "PriorityIndex", settings, self.state(), self.state_arrays())
 
     @classmethod

@@ -206,7 +206,7 @@ class ReplayMemory:
             fields = {name: snapshot.field_from_json(field) for name, field in settings["observation"]}
             memory = cls(
                 settings["capacity"],
-                fields[WHOLE] if WHOLE in fields else fields,
+                fields.get(WHOLE, fields),
                 snapshot.field_from_json(settings["action"]),
                 settings["num_envs"],
                 snapshot.prioritization_from_json(settings["prioritization"]),

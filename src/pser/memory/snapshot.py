@@ -34,7 +34,7 @@ def write(
 ) -> None:
     """Write a whole snapshot beside `path`, then put it in its place: a crash leaves the old file or the new one."""
     target = Path(path)
-    header = {"kind": kind, "byteorder": sys.byteorder, "settings": settings, "state": state}
+    header: dict[str, Any] = {"kind": kind, "byteorder": sys.byteorder, "settings": settings, "state": state}
     header["arrays"] = [[name, array.nbytes] for name, array in arrays.items()]
     encoded = json.dumps(header, allow_nan=False).encode()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -137,7 +137,7 @@ def rng_state(rng: np.random.Generator) -> dict[str, Any]:
 def rng_from_state(state: dict[str, Any]) -> np.random.Generator:
     """The generator that was saved."""
     bits = np.random.PCG64()
-    bits.state = state
+    bits.state = state  # type: ignore[assignment]  # a dict of just this form, as JSON gave it back
     return np.random.Generator(bits)
 
 
@@ -174,7 +174,7 @@ def field_from_json(data: dict[str, Any]) -> Field:
 def _slices(array: np.ndarray[Any, Any]) -> Iterator[memoryview]:
     if array.nbytes == 0:
         return
-    view = memoryview(array.reshape(-1).view(np.uint8))
+    view = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]  # arrays are buffers
     for start in range(0, array.nbytes, SLICE_BYTES):
         yield view[start : start + SLICE_BYTES]
 

@@ -1,0 +1,92 @@
+"""The main job in a few minutes: a small Blind Cliffwalk study, a short training comparison, the report.
+
+Uniform replay, PER and PSER are trained on MinAtar Breakout for a budget far too small to tell them apart; what the
+demo shows is the whole path from memory to report. It calls what `pser cliffwalk --quick`, `pser sweep` and
+`pser report` call. The same command again goes on where it was stopped.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pser.errors import PserError
+
+GAME = "minatar:breakout"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How long, and where to."""
+
+    out: Path = Path("runs/demo")
+    """Output folder."""
+    frames: int = 60_000
+    """Frames of each training run; 2,000 is enough to see every part work."""
+    seeds: int = 2
+    """Training runs of each replay strategy."""
+    jobs: int = 0
+    """Processes; 0 takes one per core."""
+
+    def __post_init__(self) -> None:
+        if self.frames < 1_000:
+            raise PserError(f"frames is at least 1000; got {self.frames}: raise it")
+        if self.seeds < 1:
+            raise PserError(f"seeds is at least 1; got {self.seeds}: raise it")
+        if self.jobs < 0:
+            raise PserError(
+                f"jobs is the number of processes, 0 for one per core; got {self.jobs}: choose 0 or more"
+            )
+
+
+def run(settings: Settings) -> None:
+    """Study, train, report, and name the file to open."""
+    from pser.cli import cliffwalk, report, sweep
+
+    began = time.monotonic()
+    jobs = settings.jobs or len(os.sched_getaffinity(0))
+    study = settings.out / "cliffwalk"
+    # A budget of its own folder: runs of another length are never continued as if they were these.
+    runs = settings.out / f"breakout-{settings.frames}"
+    page = settings.out / "report.html"
+
+    _say("1 of 3: Blind Cliffwalk, 8 and 10 states, 3 seeds")
+    cliffwalk.run(cliffwalk.Settings(quick=True, jobs=jobs, out=study))
+
+    _say(f"2 of 3: DQN on {GAME}, {settings.frames:,} frames with each replay strategy and seed")
+    sweep.run(
+        sweep.Settings(
+            envs=(GAME,),
+            replay=("uniform", "per", "pser"),
+            seeds=tuple(range(settings.seeds)),
+            out=runs,
+            jobs=jobs,
+            **short_schedule(settings.frames),
+        )
+    )
+
+    _say("3 of 3: the report")
+    report.run(report.Settings(runs=(runs,), out=page, title="PSER demo: MinAtar Breakout, a short run"))
+
+    minutes, seconds = divmod(round(time.monotonic() - began), 60)
+    _say(f"done in {minutes} min {seconds:02d} s")
+    print(f"The study's figures and tables: {study}")
+    print(f"Open this page in a browser:    {page.resolve()}")
+
+
+def short_schedule(frames: int) -> dict[str, int]:
+    """The minatar preset's periods, shortened to the budget: settings of `pser train` by name."""
+    return {
+        "budget_frames": frames,
+        "num_envs": 8,
+        "warmup_steps": min(2_000, frames // 4),
+        "epsilon_decay_steps": frames // 2,
+        "target_period_steps": 1_000,
+        "eval_period_frames": frames // 6,
+        "log_period_frames": frames // 12,
+        "checkpoint_period_frames": 0,
+    }
+
+
+def _say(line: str) -> None:
+    print(f"\n== {line}", flush=True)
