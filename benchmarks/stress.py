@@ -61,7 +61,7 @@ def main(seconds: float = 30.0) -> int:
         thread.join()
     memory.check_invariants()
     print(
-        f"{seconds:.0f} s: {added:,} steps added, {updated:,} updates applied, invariants hold, failures: {failures or 'none'}"
+        f"{seconds:.0f} s: {added:,} steps added, {updated:,} updates, invariants hold, failures: {failures or 'none'}"
     )
     return 1 if failures else 0
 

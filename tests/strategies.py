@@ -9,13 +9,19 @@ from model import Adaptive, IndexModel, MemoryModel, Rules
 # Floors no power of a test's ρ can hit exactly: at equality one rounding would decide.
 WINDOWS = [0, 1, 3, 5, 50, None, Adaptive(floor=0.0123456789), Adaptive(floor=0.31415926, limit=2)]
 
+
+def settle(value: float) -> float:
+    """Next to nothing is nothing: the inverse of a probability like 1e-310 is beyond any float."""
+    return value if abs(value) > 1e-100 else 0.0
+
+
 td_errors = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 0.5, -3.0, 1e-12, 1e6]),
-    st.floats(min_value=-10.0, max_value=10.0, allow_subnormal=False),
+    st.floats(min_value=-10.0, max_value=10.0).map(settle),
 )
 given_priorities = st.one_of(
     st.sampled_from([0.0, 1.0, 0.25, 7.0]),
-    st.floats(min_value=0.0, max_value=10.0, allow_subnormal=False),
+    st.floats(min_value=0.0, max_value=10.0).map(settle),
 )
 
 pser_rules = st.builds(

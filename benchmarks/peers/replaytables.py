@@ -66,6 +66,8 @@ class ReplayTables:
     notes = (
         "Its own PSER, with MAX: no η, and a truncated episode is no boundary (it is given as "
         "terminal here).",
+        "Each PSER update converts its set of all terminal positions anew, so its time grows with the number "
+        "of episodes in memory.",
         "No call that samples indices without the transitions.",
         "One stream only: a step of 64 environments is 64 `add_step` calls.",
         "Frames: stacks are stored whole, each once (the next observation of a step is the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import torch
@@ -28,7 +29,9 @@ def _batch(rows: Transitions) -> Batch:
     )
 
 
-def _filled(load: Workload) -> PrioritizedReplayBuffer:
+@cache
+def _filled(load: Workload, use: str) -> PrioritizedReplayBuffer:
+    """A full buffer; cases of the same `use` share one, with and without its transitions."""
     rows = load.transitions
     source = ReplayBuffer.from_data(
         obs=rows.observation,
@@ -96,7 +99,7 @@ class Tianshou:
         return {}
 
     def _index(self, load: Workload) -> Mapping[str, Case]:
-        per, errors, batches = _filled(load), load.td_errors, load.batches
+        per, errors, batches = _filled(load, "PER"), load.td_errors, load.batches
 
         def sample(i: int) -> None:
             weight = per.get_weight(per.sample_indices(BATCH))
@@ -109,7 +112,7 @@ class Tianshou:
             per.update_weight(index, errors[i % POOL])
 
         def learn_pser(window: int) -> Case:
-            buffer = _filled(load)
+            buffer = _filled(load, f"W={window}")
             decay = Decay(buffer, window)
 
             def learn(i: int) -> None:
@@ -129,7 +132,7 @@ class Tianshou:
         }
 
     def _memory(self, load: Workload) -> Mapping[str, Case]:
-        per, added = _filled(load), _filled(load)
+        per, added = _filled(load, "PER"), _filled(load, "add")
         errors, batches = load.td_errors, load.batches
         steps = [
             Batch(
@@ -148,7 +151,7 @@ class Tianshou:
             per.update_weight(index, errors[i % POOL])
 
         def learn_pser(window: int) -> Case:
-            buffer = _filled(load)
+            buffer = _filled(load, f"W={window}")
             decay = Decay(buffer, window)
 
             def learn(i: int) -> None:

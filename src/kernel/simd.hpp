@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 
 #define PSER_INLINE inline __attribute__((always_inline))
 #if defined(__x86_64__)
@@ -62,7 +63,8 @@ PSER_INLINE int pick16(const double* a, double& x) {
 
 inline bool have_avx2() {
 #if PSER_HAS_AVX2_BUILD
-  static const bool yes = __builtin_cpu_supports("avx2");
+  // PSER_PORTABLE=1 switches to the portable build, to compare the two.
+  static const bool yes = __builtin_cpu_supports("avx2") && std::getenv("PSER_PORTABLE") == nullptr;
   return yes;
 #else
   return false;

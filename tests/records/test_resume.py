@@ -22,9 +22,9 @@ SMALL = {
     "batch_size": 8,
     "capacity": 500,
     "warmup_steps": 50,
-    "budget_frames": 1000,
+    "budget_frames": 700,
     "log_period_frames": 45,
-    "eval_period_frames": 400,
+    "eval_period_frames": 300,
     "eval_episodes": 3,
     "eval_num_envs": 3,
     "checkpoint_period_frames": 70,
@@ -87,9 +87,9 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, env, changes):
     settings = settings_for(env, **changes)
     start_run(settings, "classic", tmp_path / "straight", Quiet())
     program = Path(__file__).with_name("kill_and_resume.py")
-    arguments = [str(tmp_path / "killed"), "8", "0.3", "1", json.dumps(to_json(settings))]
+    arguments = [str(tmp_path / "killed"), "5", "0.3", "1", json.dumps(to_json(settings))]
     command = [sys.executable, "-W", "error", str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 3  # a fast machine may finish before the last kills
+    assert int(done.stdout) >= 2  # a fast machine may finish before the last kills
     assert_same_run(tmp_path / "killed", tmp_path / "straight")

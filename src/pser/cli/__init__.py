@@ -78,7 +78,9 @@ def _main(args: list[str]) -> int:
 def _usage() -> str:
     width = max((len(name) for name in COMMANDS), default=0)
     lines = [f"  {name:<{width}}  {what}" for name, what in COMMANDS.items()]
-    return "\n".join(["usage: pser COMMAND [OPTIONS]   (pser COMMAND --help explains each option)", "", *lines])
+    return "\n".join(
+        ["usage: pser COMMAND [OPTIONS]   (pser COMMAND --help explains each option)", "", *lines]
+    )
 
 
 def _fail(message: str) -> int:

@@ -7,7 +7,10 @@ Every flag of `pser train` may be given, and then holds for all runs.
 """
 
 import itertools
+import json
 import os
+import signal
+import sys
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +62,12 @@ def run(settings: Any) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     jobs = plan(settings)
     print(f"{len(jobs)} runs in {settings.out}, {settings.jobs} at a time", flush=True)
-    with LocalProcesses(settings.jobs) as executor:
-        failed = carry_out(jobs, executor)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the runs are stopped with the sweep
+    try:
+        with LocalProcesses(settings.jobs) as executor:
+            failed = carry_out(jobs, executor)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if failed:
         names = ", ".join(job.name for job in failed)
         raise PserError(
@@ -175,8 +182,6 @@ class _Table:
 
 def last_evaluation(folder: Path) -> str:
     """Mean return of the newest whole line of eval.jsonl, or a dash."""
-    import json
-
     try:
         lines = RunFolder(folder).evaluations.read_text().splitlines()
         return f"{json.loads(lines[-1])['mean_return']:.2f}"

@@ -76,7 +76,7 @@ class PriorityIndex:
         streams = None if stream is None else as_rows(as_ids(stream), rows, "stream")
         if streams is None and rows != self.num_streams:
             raise PserError(
-                f"without `stream` there must be one row for each of the {self.num_streams} streams, got {rows}: name them"
+                f"without `stream` there must be one row for each of {self.num_streams} streams, got {rows}: name them"
             )
         ids = np.empty(rows, np.int64)
         self._kernel.append(

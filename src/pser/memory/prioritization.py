@@ -20,7 +20,7 @@ def derived_window(rho: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveWindow:
-    """Decay goes on while ρ^l·p exceeds `floor`: surprising transitions reach further back (the paper's future work)."""
+    """Decay goes on while ρ^l·p exceeds `floor`: the larger a surprise, the further back (the paper's future work)."""
 
     floor: float
     """The decayed priority at which decay stops."""

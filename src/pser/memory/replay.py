@@ -182,7 +182,7 @@ class ReplayMemory:
         self._index.check_invariants()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write all of it to one file, atomically and without a second copy in memory; loading continues bit for bit."""
+        """Write all of it to one file, atomically, without a second copy in memory; loading continues bit for bit."""
         settings = {
             "capacity": self.capacity,
             "observation": [[name, snapshot.to_json(field)] for name, field in self._fields.items()],

@@ -1,7 +1,7 @@
 """The file format of saved memories: one file, checksummed, written atomically, streamed, and without pickle.
 
-Layout: magic, length of the header, header (JSON), its CRC-32; then each array's bytes followed by their CRC-32; then an
-end mark. Numbers are little-endian. Arrays go from and to memory in slices, so saving needs no second copy.
+Layout: magic, length of the header, header (JSON), its CRC-32; then each array's bytes followed by their CRC-32;
+then an end mark. Numbers are little-endian. Arrays go from and to memory in slices, so saving needs no second copy.
 """
 
 import contextlib

@@ -57,7 +57,7 @@ class LocalProcesses:
         self._stopped = False
 
     def submit(self, job: Job) -> "Future[Outcome]":
-        """Run `pser ARGUMENTS` in a new process; its output goes to sweep.log beside the run."""
+        """Run `pser ARGUMENTS` in a new process; its output goes to a .log file beside the run's folder."""
         return self._threads.submit(self._carry_out, job)
 
     def _carry_out(self, job: Job) -> Outcome:

@@ -1,6 +1,9 @@
 """A run's folder: where each file lives, and whether the run may be written there."""
 
+import contextlib
+import fcntl
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,18 @@ class RunFolder:
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise PserError(f"{self.path} exists and is not empty: choose another --run-dir")
         self.path.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in this folder; the lock ends with the process, however it ends."""
+        with open(self.path / ".lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PserError(
+                    f"another process is training in {self.path}: wait for it, or stop it"
+                ) from None
+            yield
 
     def write_status(self, state: str, frames: int, error: str | None = None) -> None:
         """Say how the run stands: running, finished or failed."""

@@ -29,10 +29,13 @@ from pser.records.tensorboard import TensorBoard
 def start_run(settings: TrainSettings, preset: str, path: Path, progress: Progress) -> None:
     """Train a new agent; all that the run leaves behind goes into `path`, which must be new or empty."""
     folder = RunFolder(path)
-    training_game(settings).close()  # an unknown game is refused before anything is written
+    game = training_game(settings)  # an unknown game is refused before anything is written
+    game.close()
     folder.create()
-    write_manifest(folder.manifest, build_manifest(settings, preset))
-    _run(folder, settings, None, progress)
+    require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
+    with folder.locked():
+        write_manifest(folder.manifest, build_manifest(settings, preset))
+        _run(folder, settings, None, progress)
 
 
 def resume_run(path: Path, progress: Progress) -> None:
@@ -43,16 +46,17 @@ def resume_run(path: Path, progress: Progress) -> None:
     if status and status["state"] == "finished":
         progress.said(f"{path} is finished: {status['frames']:,} frames")
         return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        checkpoint = read_newest_checkpoint(folder.checkpoints)
-    for warning in caught:
-        progress.said(f"warning: {warning.message}")
-    where = (
-        f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start (no checkpoint yet)"
-    )
-    progress.said(f"resuming {path} {where}")
-    _run(folder, settings, checkpoint, progress)
+    with folder.locked():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            checkpoint = read_newest_checkpoint(folder.checkpoints)
+        for warning in caught:
+            progress.said(f"warning: {warning.message}")
+        where = (
+            f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start: no checkpoint yet"
+        )
+        progress.said(f"resuming {path} {where}")
+        _run(folder, settings, checkpoint, progress)
 
 
 def _run(
@@ -87,7 +91,6 @@ class _Run:
         self.folder, self.settings, self.progress = folder, settings, progress
         device = configure_torch(settings.run.device, settings.run.threads)
         self.game = training_game(settings)
-        require_space(folder.path, checkpoint_bytes(settings, self.game), "three checkpoints of this run")
         self.trainer = Trainer(settings, self.game, device)
         self.best: Snapshot | None = None
         positions = {"train": 0, "eval": 0}

@@ -1,0 +1,64 @@
+"""What every adapter needs: the library's version checked, β at a step, and an index as bytes."""
+
+import re
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pser.errors import PserError
+from pser.memory.index import PriorityIndex
+from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
+
+Beta = float | Callable[[int], float]
+"""β of the importance-sampling weights: fixed, or a schedule over the transitions added so far (`pser.Anneal`)."""
+
+
+def require_version(distribution: str, lowest: str, below: str) -> None:
+    """The installed library is one this adapter was tested with."""
+    remedy = f"pip install '{distribution}>={lowest},<{below}'"
+    try:
+        found = version(distribution)
+    except PackageNotFoundError:
+        raise ModuleNotFoundError(f"this adapter needs {distribution}: {remedy}") from None
+    if not _release(lowest) <= _release(found) < _release(below):
+        raise PserError(
+            f"this adapter works with {distribution} from {lowest} to below {below}, got {found}: {remedy}"
+        )
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """The leading numbers of a version: '2.9.2.post1' gives (2, 9, 2)."""
+    found = re.match(r"\d+(\.\d+)*", text)
+    return tuple(int(number) for number in found.group().split(".")) if found else ()
+
+
+def require_prioritization(prioritization: object, where: str) -> Prioritization:
+    """The user chose how transitions are sampled; there is no silent default."""
+    if not isinstance(prioritization, PSER | PER | Uniform):
+        raise PserError(
+            f"prioritization must be pser.PSER, pser.PER or pser.Uniform, got {prioritization!r}: give {where}"
+        )
+    return prioritization
+
+
+def beta_at(beta: Beta, added: int) -> float:
+    """β after so many transitions were added."""
+    return float(beta(added)) if callable(beta) else beta
+
+
+def index_to_bytes(index: PriorityIndex) -> bytes:
+    """The file `PriorityIndex.save` writes, for libraries that save through their own format."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index"
+        index.save(path)
+        return path.read_bytes()
+
+
+def index_from_bytes(data: Any) -> PriorityIndex:
+    """The index that was saved; damaged bytes are refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index"
+        path.write_bytes(bytes(data))
+        return PriorityIndex.load(path)

@@ -1,0 +1,64 @@
+"""`pser evaluate`: the final score of a run."""
+
+import json
+
+import pytest
+import torch
+
+from pser.cli import main
+from pser.records.container import read_container, write_container
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run"
+    flags = ["--frames", "80", "--warmup-steps", "20", "--capacity", "100", "--eval-period-frames", "40"]
+    flags += [
+        "--max-episode-steps",
+        "12",
+        "--tensorboard",
+        "off",
+        "--eval-episodes",
+        "2",
+        "--eval-num-envs",
+        "2",
+    ]
+    assert main(["train", "minatar:breakout", "--run-dir", str(path), *flags]) == 0
+    return path
+
+
+@pytest.mark.parametrize("snapshot", ["best", "last"])
+def test_the_score_is_printed_and_written(run, capsys, snapshot):
+    assert main(["evaluate", str(run), "--episodes", "5", "--num-envs", "3", "--snapshot", snapshot]) == 0
+    final = json.loads((run / "final.json").read_text())
+    assert (final["episodes"], len(final["returns"]), final["snapshot"]) == (5, 5, snapshot)
+    assert final["mean_return"] == pytest.approx(sum(final["returns"]) / 5)
+    assert f"mean return {final['mean_return']:.2f}" in capsys.readouterr().out
+
+
+def test_the_same_seed_gives_the_same_score(run):
+    scores = []
+    for seed in ("1", "1", "2"):
+        main(["evaluate", str(run), "--episodes", "6", "--epsilon", "0.5", "--seed", seed])
+        scores.append((run / "final.json").read_text())
+    assert scores[0] == scores[1]
+    assert scores[0] != scores[2]
+
+
+def test_mistakes_are_one_line(run, tmp_path, capsys):
+    assert main(["evaluate", str(tmp_path)]) == 2
+    assert "no manifest" in capsys.readouterr().err
+    assert main(["evaluate", str(run), "--episodes", "0"]) == 2
+    assert "episodes must be at least 1" in capsys.readouterr().err
+
+
+def test_a_snapshot_of_another_network_is_refused(run, capsys):
+    path = run / "snapshots/last.pser"
+    before = path.read_bytes()
+    content = read_container(path)
+    write_container(path, content | {"weights": content["weights"][:-1]})
+    assert main(["evaluate", str(run), "--snapshot", "last"]) == 2
+    assert "does not fit" in capsys.readouterr().err
+    path.write_bytes(before)

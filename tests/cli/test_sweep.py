@@ -1,0 +1,140 @@
+"""`pser sweep`: the grid, its failures, and going on."""
+
+import json
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+import tyro
+
+from pser.cli import main, sweep
+from pser.errors import PserError
+from pser.records.executor import Job, LocalProcesses, Outcome
+
+SMALL = [
+    *("--frames", "60", "--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--hidden", "8"),
+    *("--eval-period-frames", "0", "--tensorboard", "off", "--max-episode-steps", "20"),
+]
+
+
+def settings(tmp_path, *flags):
+    return tyro.cli(sweep.Settings, args=["--out", str(tmp_path), *flags])
+
+
+class Recorder:
+    """An executor that carries out nothing: jobs whose name it is told to fail, fail."""
+
+    def __init__(self, failing=()):
+        self.failing, self.jobs = failing, []
+
+    def submit(self, job):
+        self.jobs.append(job)
+        future: Future[Outcome] = Future()
+        fails = job.name in self.failing
+        future.set_result(Outcome(2, "pser: it broke") if fails else Outcome(0, ""))
+        return future
+
+
+def test_the_grid_has_every_combination_once(tmp_path):
+    flags = [
+        "--envs",
+        "minatar:breakout",
+        "atari:Pong",
+        "--replay",
+        "uniform",
+        "per",
+        "pser",
+        "--seeds",
+        "0",
+        "1",
+    ]
+    jobs = sweep.plan(settings(tmp_path, *flags, "--initial", "max", "td", "--decay", "max", "add"))
+    labels = {job.folder.parent.name for job in jobs}
+    assert labels == {
+        "Uniform",
+        "PER_MaxPrio",
+        "PER_CurrentTD",
+        "PSER_MaxPrio_MAX",
+        "PSER_MaxPrio_ADD",
+        "PSER_CurrentTD_MAX",
+        "PSER_CurrentTD_ADD",
+    }
+    assert len(jobs) == len({job.folder for job in jobs}) == 7 * 2 * 2
+
+
+def test_a_bad_setting_is_refused_before_anything_runs(tmp_path):
+    with pytest.raises(PserError, match="alpha"):
+        sweep.plan(settings(tmp_path, "--envs", "minatar:breakout", "--alpha", "2"))
+
+
+def test_a_failure_is_reported_and_the_rest_goes_on(tmp_path, capsys):
+    jobs = sweep.plan(settings(tmp_path, "--envs", "minatar:breakout", "--seeds", "0"))
+    executor = Recorder(failing={jobs[1].name})
+    assert sweep.carry_out(jobs, executor) == [jobs[1]]
+    assert executor.jobs == jobs
+    printed = capsys.readouterr().out
+    assert f"{jobs[1].name}: failed: pser: it broke" in printed
+    assert printed.count("finished") == 2
+
+
+def test_finished_runs_are_left_alone_and_started_ones_resumed(tmp_path):
+    chosen = settings(tmp_path, "--envs", "minatar:breakout", "--seeds", "0")
+    done, started, new = sweep.plan(chosen)
+    for job, state in ((done, "finished"), (started, "running")):
+        job.folder.mkdir(parents=True)
+        (job.folder / "manifest.json").write_text("{}")
+        (job.folder / "status.json").write_text(json.dumps({"state": state, "frames": 1, "error": None}))
+    executor = Recorder()
+    sweep.carry_out(sweep.plan(chosen), executor)
+    assert [job.name for job in executor.jobs] == [started.name, new.name]
+    assert list(executor.jobs[0].arguments) == ["train", "--resume", str(started.folder)]
+    assert "--run-dir" in executor.jobs[1].arguments
+
+
+def test_a_crashing_process_takes_no_other_with_it(tmp_path):
+    with LocalProcesses(2) as executor:
+        bad = executor.submit(Job("bad", tmp_path / "bad", ["train", "nes:Mario"]))
+        good = executor.submit(Job("good", tmp_path / "good", ["--version"]))
+    assert bad.result().code == 2
+    assert bad.result().message.startswith("pser: ")
+    assert good.result() == Outcome(0, "")
+
+
+def test_a_sweep_trains_and_sums_up(tmp_path, capsys):
+    arguments = [
+        "sweep",
+        "--envs",
+        "gym:CartPole-v1",
+        "--replay",
+        "pser",
+        "--seeds",
+        "5",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main([*arguments, *SMALL]) == 0
+    run = Path(tmp_path / "gym-CartPole-v1/PSER_MaxPrio_MAX/seed-5")
+    assert json.loads((run / "status.json").read_text())["state"] == "finished"
+    settings = json.loads((run / "manifest.json").read_text())["settings"]
+    assert (settings["run"]["budget_frames"], settings["agent"]["hidden"]) == (60, [8])
+    capsys.readouterr()
+    assert main([*arguments, *SMALL]) == 0
+    assert "was finished before" in capsys.readouterr().out
+
+
+def test_failed_runs_end_the_sweep_with_one_line(tmp_path, capsys):
+    arguments = [
+        "sweep",
+        "--envs",
+        "gym:NoSuch-v0",
+        "--replay",
+        "per",
+        "--seeds",
+        "0",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert "1 of 1 runs failed" in captured.err
+    assert "NoSuch-v0" in captured.out

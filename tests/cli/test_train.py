@@ -1,0 +1,229 @@
+"""`pser train`: flags over presets, mistakes in one line, runs repeated and resumed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from pser.cli import main
+from pser.cli.train_flags import field_docs
+from pser.learner.presets import preset_settings
+from pser.learner.settings import GROUPS
+from pser.learner.settings_json import to_json
+from pser.records import files
+
+torch.set_num_threads(1)
+SMALL = [
+    *(
+        "--hidden",
+        "8",
+        "8",
+        "--capacity",
+        "200",
+        "--warmup-steps",
+        "20",
+        "--frames",
+        "120",
+        "--batch-size",
+        "8",
+    ),
+    *(
+        "--log-period-frames",
+        "40",
+        "--eval-period-frames",
+        "60",
+        "--eval-episodes",
+        "2",
+        "--eval-num-envs",
+        "2",
+    ),
+    *("--max-episode-steps", "20", "--checkpoint-period-frames", "60", "--tensorboard", "off"),
+]
+
+
+def train(path, *flags):
+    return main(["train", "gym:CartPole-v1", "--run-dir", str(path), *SMALL, *flags])
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def manifest(path):
+    return json.loads((path / "manifest.json").read_text())
+
+
+def test_a_run_leaves_its_records(tmp_path, capsys):
+    assert train(tmp_path / "run", "--replay", "per", "--seed", "3") == 0
+    found = manifest(tmp_path / "run")
+    assert (found["format"], found["env"], found["replay"]) == (1, "gym:CartPole-v1", "per")
+    assert (found["label"], found["seed"], found["preset"]) == ("PER_MaxPrio", 3, "classic")
+    assert found["settings"]["agent"]["hidden"] == [8, 8]
+    assert found["versions"]["torch"] == torch.__version__
+    lines = rows(tmp_path / "run/train.jsonl")
+    assert [line["frames"] for line in lines] == [40, 80, 120]
+    assert set(lines[0]) == {
+        *("frames", "steps", "updates", "episodes", "return_mean", "return_count", "length_mean", "epsilon"),
+        *("loss", "q_mean", "td_abs_mean", "beta", "frames_per_second", "memory"),
+    }
+    evaluations = rows(tmp_path / "run/eval.jsonl")
+    assert [line["frames"] for line in evaluations] == [60, 120]
+    assert set(evaluations[0]) == {
+        *("frames", "episodes", "mean_return", "median_return", "std_return", "min_return", "max_return"),
+        *("mean_length", "best"),
+    }
+    assert evaluations[0]["best"]
+    status = json.loads((tmp_path / "run/status.json").read_text())
+    assert status == {"state": "finished", "frames": 120, "error": None}
+    printed = capsys.readouterr().out
+    assert "evaluation at 60 frames" in printed
+    assert "finished: 120 frames" in printed
+
+
+def test_flags_override_the_preset_and_nothing_else(tmp_path):
+    train(tmp_path / "run", "--double-q", "off", "--window", "derived", "--initial", "td", "--eps", "0.01")
+    expected = to_json(preset_settings("classic", "gym:CartPole-v1"))
+    got = manifest(tmp_path / "run")["settings"]
+    changed = {name for group in got for name in got[group] if got[group][name] != expected[group][name]}
+    given = {flag[2:].replace("-", "_") for flag in SMALL if flag.startswith("--")} - {"frames", "hidden"}
+    assert changed == given | {"budget_frames", "hidden", "double_q", "window", "initial", "priority_eps"}
+    assert (got["agent"]["double_q"], got["replay"]["window"]) == (False, "derived")
+
+
+def test_from_run_repeats_a_run(tmp_path):
+    train(tmp_path / "one", "--alpha", "0.3")
+    source = str(tmp_path / "one/manifest.json")
+    assert main(["train", "--from-run", source, "--run-dir", str(tmp_path / "two")]) == 0
+    assert manifest(tmp_path / "two")["settings"] == manifest(tmp_path / "one")["settings"]
+    assert (tmp_path / "one/eval.jsonl").read_bytes() == (tmp_path / "two/eval.jsonl").read_bytes()
+    assert main(["train", "--from-run", source, "--run-dir", str(tmp_path / "three"), "--seed", "9"]) == 0
+    assert manifest(tmp_path / "three")["seed"] == 9
+    assert manifest(tmp_path / "three")["settings"]["replay"]["alpha"] == 0.3
+
+
+def test_a_finished_run_is_left_alone_by_resume(tmp_path, capsys):
+    train(tmp_path / "run")
+    before = (tmp_path / "run/train.jsonl").read_bytes()
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 0
+    assert "is finished" in capsys.readouterr().out
+    assert (tmp_path / "run/train.jsonl").read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(tmp_path, capsys):
+    train(tmp_path / "run")
+    run = tmp_path / "run"
+    before = (run / "eval.jsonl").read_bytes()
+    (run / "status.json").write_text(json.dumps({"state": "running", "frames": 120, "error": None}))
+    newest = sorted((run / "checkpoints").iterdir())[-1] / "state.pser"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert main(["train", "--resume", str(run)]) == 0
+    printed = capsys.readouterr().out
+    assert "warning: checkpoint frames-000000000120 is damaged" in printed
+    assert "at 60 frames" in printed
+    assert (run / "eval.jsonl").read_bytes() == before
+
+
+def error_of(capsys, *arguments):
+    assert main(["train", *map(str, arguments)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("pser: ")
+    assert error.count("\n") == 1
+    return error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["atari:Pongg"], "Pong"),
+        (["minatar:chess"], "chess"),
+        (["gym:NoSuch-v0"], "NoSuch-v0"),
+        (["Pong"], "FAMILY:NAME"),
+        (["gym:CartPole-v1", "--window", "-1"], "window"),
+        (["gym:CartPole-v1", "--alpha", "1.5"], "alpha"),
+        (["gym:CartPole-v1", "--capacity", "10"], "capacity"),
+        (["gym:CartPole-v1", "--device", "cuda"], "no GPU"),
+        ([], "which game"),
+        (["--resume", "/nonexistent"], "no manifest"),
+        (["gym:CartPole-v1", "--resume", "/x", "--alpha", "0.4"], "env, --alpha"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_writes_nothing(arguments, words, capsys, tmp_path, monkeypatch):
+    if "--device" in arguments and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    monkeypatch.chdir(tmp_path)
+    assert words in error_of(capsys, *arguments)
+    left = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix == ".jsonl"]
+    assert left == []
+
+
+def test_a_folder_with_another_run_is_refused(tmp_path, capsys):
+    train(tmp_path / "run")
+    capsys.readouterr()
+    before = manifest(tmp_path / "run")
+    assert "already holds a run" in error_of(capsys, "gym:CartPole-v1", "--run-dir", tmp_path / "run")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/thesis.tex").write_text("precious")
+    assert "not empty" in error_of(capsys, "gym:CartPole-v1", "--run-dir", tmp_path / "other")
+    assert manifest(tmp_path / "run") == before
+
+
+def test_a_disk_too_small_is_refused_at_once(tmp_path, capsys, monkeypatch):
+    usage = type("Usage", (), {"free": 1000})()
+    monkeypatch.setattr(files.shutil, "disk_usage", lambda _: usage)
+    error = error_of(capsys, "gym:CartPole-v1", "--run-dir", tmp_path / "run")
+    assert "no disk space" in error
+    monkeypatch.undo()
+    assert train(tmp_path / "run") == 0  # nothing was left in the folder
+
+
+def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_after(tmp_path):
+    limited = (
+        "import resource, signal, sys\n"
+        "from pser.cli import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    run = tmp_path / "run"
+    arguments = ["train", "gym:CartPole-v1", "--run-dir", str(run), *SMALL]
+    done = subprocess.run(
+        [sys.executable, "-c", limited, *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("pser: no disk space left")
+    assert done.stderr.count("\n") == 1
+    assert json.loads((run / "status.json").read_text())["state"] == "failed"
+    assert main(["train", "--resume", str(run)]) == 0
+    assert json.loads((run / "status.json").read_text())["state"] == "finished"
+
+
+def test_two_processes_cannot_train_in_one_folder(tmp_path, capsys):
+    from pser.records.folder import RunFolder
+
+    train(tmp_path / "run")
+    (tmp_path / "run/status.json").unlink()
+    with RunFolder(tmp_path / "run").locked():
+        assert "another process" in error_of(capsys, "--resume", tmp_path / "run")
+
+
+def test_every_setting_has_a_flag_with_its_help(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for cls in GROUPS.values():
+        for name, doc in field_docs(cls).items():
+            if name != "env":
+                assert "--" + name.replace("_", "-") in text
+                assert doc.partition(":")[0].split()[0] in text
+    assert "--frames" in text
+
+
+def test_help_needs_no_torch():
+    program = (
+        "import sys; from pser.cli import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass\n"
+    )
+    program += "print('torch' in sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "False\n"
