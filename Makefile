@@ -37,14 +37,18 @@ test: .stamps/build  ## Run the test suite
 test-thorough: .stamps/build  ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest tests/memory
 
-# The sanitized kernel lies in a folder of its own; the runtime must be loaded before the interpreter.
-.stamps/asan: .stamps/build $(KERNEL)
-	$(INSTALL) --no-build-isolation --no-deps --target build/asan --upgrade -C cmake.define.PSER_ASAN=ON -C build-dir=build/cmake-asan .
+# The sanitized kernel has an environment of its own, where the editable install cannot get in its way.
+.stamps/asan: $(KERNEL) $(shell find src/pser -name '*.py')
+	@mkdir -p .stamps
+	$(PYTHON) -m venv .venv-asan
+	.venv-asan/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
+	.venv-asan/bin/pip install --quiet --constraint constraints.txt numpy scipy psutil pytest hypothesis $(BUILD_TOOLS)
+	.venv-asan/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C cmake.define.PSER_ASAN=ON -C build-dir=build/cmake-asan .
 	@touch $@
 
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
-	PSER_EXPECT_ASAN=1 PYTHONPATH=build/asan $(BIN)/python -m pytest tests/memory tests/test_model.py tests/learner/test_tabular.py
+	PSER_EXPECT_ASAN=1 .venv-asan/bin/python -m pytest tests/memory tests/test_model.py tests/learner/test_tabular.py
 
 lint: .stamps/build  ## Check formatting, style and types
 	$(BIN)/ruff format --check .

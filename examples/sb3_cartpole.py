@@ -15,9 +15,7 @@ model = DQN(
     "MlpPolicy",
     make_vec_env("CartPole-v1", n_envs=4, seed=0),
     replay_buffer_class=PrioritizedReplayBuffer,
-    replay_buffer_kwargs=dict(
-        prioritization=pser.PSER(), beta=pser.Anneal(start=0.4, end=1.0, steps=50_000)
-    ),
+    replay_buffer_kwargs=dict(prioritization=pser.PSER(), beta=pser.Anneal(start=0.4, end=1.0, steps=50_000)),
     buffer_size=100_000,
     learning_starts=1_000,
     learning_rate=1e-3,

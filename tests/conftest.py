@@ -6,7 +6,13 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+from pser import _kernel
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+# `make test-asan` must not pass by testing the ordinary kernel.
+if os.environ.get("PSER_EXPECT_ASAN") and not _kernel.SANITIZED:
+    raise RuntimeError(f"expected a sanitized kernel, got {_kernel.__file__}")
 
 COMMON = {
     "deadline": None,

@@ -73,11 +73,16 @@ class Ours:
         device = configure_torch("cpu", 1)
         self.trainer = Trainer(settings, training_game(settings), device)
         self.spent: dict[str, float] = {"network": 0.0, "game": 0.0}
-        _time_calls(self.trainer.agent.online, "forward", self.spent, "network")
-        _time_calls(self.trainer.agent.target, "forward", self.spent, "network")
-        _time_calls(self.trainer.agent.optimizer, "step", self.spent, "network")
+        agent = self.trainer.agent
+        for owner, method in (
+            (agent.online, "forward_saving"),  # `forward` calls it, too
+            (agent.online, "backward"),
+            (agent.target, "forward_saving"),
+            (agent.online_flat, "clip_gradients"),
+            (agent.optimizer, "step"),
+        ):
+            _time_calls(owner, method, self.spent, "network")
         _time_calls(self.trainer.game, "step", self.spent, "game")
-        self._time_backward()
         self.events = self.trainer.train()
         while self.trainer.counters.steps < task.warmup_steps:
             next(self.events)
@@ -90,16 +95,6 @@ class Ours:
             if isinstance(event, IntervalLogged):
                 break
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, **self.spent}
-
-    def _time_backward(self) -> None:
-        original, spent = torch.Tensor.backward, self.spent
-
-        def backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-            start = time.perf_counter()
-            original(tensor, *args, **kwargs)
-            spent["network"] += time.perf_counter() - start
-
-        torch.Tensor.backward = backward  # type: ignore[method-assign, assignment]
 
 
 class StableBaselines3:

@@ -367,6 +367,11 @@ NB_MODULE(_kernel, m) {
   m.def("has_avx2", &have_avx2);
   m.attr("BLOCK_BYTES") = sizeof(Block);
   m.attr("FAN_OUT") = kFan;
+#ifdef __SANITIZE_ADDRESS__
+  m.attr("SANITIZED") = true;
+#else
+  m.attr("SANITIZED") = false;
+#endif
 
   nb::class_<Rules>(m, "Rules")
       .def("__init__",

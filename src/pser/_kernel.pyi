@@ -3,6 +3,7 @@ from typing import Any
 
 BLOCK_BYTES: int
 FAN_OUT: int
+SANITIZED: bool
 
 def has_avx2() -> bool: ...
 
