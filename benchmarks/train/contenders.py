@@ -29,7 +29,7 @@ class Task:
 
 TASKS = {
     "minatar": Task("minatar:breakout", "minatar", 2_000, 100_000, 2_000),
-    "atari": Task("atari:Breakout", "paper", 200, 20_000, 1_000),
+    "atari": Task("atari:Breakout", "paper", 100, 20_000, 1_000),
 }
 EPSILON = 0.1
 LEARNING_RATE = 1e-4

@@ -128,8 +128,12 @@ class FrameRing {
   }
 
   void copy_frames(const int32_t* places, int64_t count, uint8_t* out) const {
-    for (int64_t k = 0; k < count; ++k)
-      std::memcpy(out + k * a_.frame_bytes, a_.frames + places[k] * a_.frame_bytes, static_cast<size_t>(a_.frame_bytes));
+    for (int64_t k = 0; k < count;) {
+      int64_t run = 1;  // frames that lie side by side are one copy
+      while (k + run < count && places[k + run] == places[k] + run) ++run;
+      std::memcpy(out + k * a_.frame_bytes, a_.frames + places[k] * a_.frame_bytes, static_cast<size_t>(run * a_.frame_bytes));
+      k += run;
+    }
   }
 
   FrameArrays a_;

@@ -435,15 +435,54 @@ class Index {
       for (const Walker& w : walkers_) walk(w, [this](int64_t slot, double decayed, int32_t) { receive_add(slot, decayed); });
     else if (rules_.alpha < kCompareMasses)
       for (const Walker& w : walkers_) walk(w, [this](int64_t slot, double decayed, int32_t) { receive_max(slot, decayed); });
+    else if (streams() == 1)
+      for (const Walker& w : walkers_) walk_neighbours(w);
     else
-      for (const Walker& w : walkers_)
-        walk(w, [this, &w](int64_t slot, double decayed, int32_t l) {
-          // Eq. 6 told by masses, which the descent has just read; (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
-          const double decayed_mass = powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass;
-          if (!(decayed_mass > mass(slot))) return;
-          record(slot).priority = decayed;
-          set_mass(slot, decayed_mass);
-        });
+      for (const Walker& w : walkers_) walk_by_mass(w);
+  }
+
+  PSER_INLINE void walk_by_mass(const Walker& w) {
+    walk(w, [this, &w](int64_t slot, double decayed, int32_t l) {
+      receive_mass(slot, powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass, decayed);
+    });
+  }
+
+  // Eq. 6 told by masses, which the descent has just read; (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
+  PSER_INLINE void receive_mass(int64_t slot, double decayed_mass, double decayed) {
+    if (!(decayed_mass > mass(slot))) return;
+    record(slot).priority = decayed;
+    set_mass(slot, decayed_mass);
+  }
+
+  // The same walk where one stream fills the ring: an episode lies in one piece, so it is compared leaf by leaf.
+  PSER_INLINE void walk_neighbours(const Walker& w) {
+    const int32_t reach = reach_of(w);
+    if (w.slot < reach) return walk_by_mass(w);  // around the ring's edge
+    const int64_t episode = std::min(run_before(w.slot, reach), w.id - oldest_id_);
+    const auto last = static_cast<int32_t>(std::min<int64_t>(reach, episode));
+    const double* const rho_alpha = powers_.rho_alpha.data();
+    for (int32_t l = 1; l <= last;) {
+      const int64_t slot = w.slot - l;
+      const double* const held = blocks_[slot / kFan].mass;
+      int k = lane(slot);
+      for (const int32_t leaf_end = std::min(last, l + k); l <= leaf_end; ++l, --k)
+        if (rho_alpha[l] * w.decaying_mass > held[k])
+          receive_mass(w.slot - l, rho_alpha[l] * w.decaying_mass, powers_.rho[static_cast<size_t>(l)] * w.decaying);
+    }
+  }
+
+  // How many predecessors lie side by side before a slot, as far as `enough`: the run of bits that ends there.
+  PSER_INLINE int64_t run_before(int64_t slot, int64_t enough) const {
+    int64_t run = 0;
+    while (slot >= 0 && run < enough) {
+      const int64_t bits = (slot & 63) + 1;
+      const uint64_t zeros = ~(lockstep_[static_cast<size_t>(slot >> 6)] << (64 - bits));
+      const int64_t ones = zeros == 0 ? 64 : __builtin_clzll(zeros);
+      if (ones < bits) return run + ones;
+      run += bits;
+      slot -= bits;
+    }
+    return run;
   }
 
   // How many steps back a priority still counts.

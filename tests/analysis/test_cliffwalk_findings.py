@@ -51,4 +51,4 @@ def test_the_page_is_rewritten_in_place(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- table: theorem agreement -->\n<!-- end -->\n", encoding="utf-8")
     main([str(page), str(ROOT / "results")])
-    assert "largest |z|" in page.read_text(encoding="utf-8")
+    assert "largest z, either sign" in page.read_text(encoding="utf-8")

@@ -32,11 +32,13 @@ class Diary:
         return sum(entry[0] == "update" for entry in self.entries)
 
     def replayed(self, firsts, seed):
-        """A bare index fed the same transitions; `firsts` are the episode starts, told independently of the adapter."""
+        """A new bare index fed the same transitions; `firsts` are the episode starts, told without the adapter."""
         index = self._index
-        bare = pser.PriorityIndex(
-            index.capacity, index.prioritization, num_streams=index.num_streams, seed=seed
-        )
+        bare = pser.PriorityIndex(index.capacity, index.prioritization, index.num_streams, seed)
+        return self.replayed_on(bare, firsts)
+
+    def replayed_on(self, bare, firsts):
+        """The same on an index that already holds what came before the diary."""
         starts = iter(firsts)
         for kind, *values in self.entries:
             if kind == "append":

@@ -39,7 +39,11 @@ def draw_theorem_figures(rows: Sequence[Row], folder: Path) -> None:
     save(steps_figure(rows, PROOF, "the proof's process"), folder, "theorem_proof")
     save(steps_figure(rows, ALGORITHM, "Algorithm 1, α=1, ε=0"), folder, "theorem_algorithm")
     save(steps_figure(rows, PAPER, "Algorithm 1, α=0.5, ε=1e-4, W=5"), folder, "theorem_paper")
-    save(steps_figure(rows, MAX_PRIO, "the same from MaxPrio"), folder, "theorem_maxprio")
+    save(
+        steps_figure(rows, MAX_PRIO, "Algorithm 1 from MaxPrio, α=0.5, ε=1e-4, W=5"),
+        folder,
+        "theorem_maxprio",
+    )
 
 
 def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], title: str) -> Figure:
@@ -78,7 +82,9 @@ def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], ti
             panel.set_ylabel("expected updates until Q = Q*")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=8.5)
-    note = f"{title}; points: Monte Carlo (± 3 standard errors); solid lines: exact; broken lines: as printed"
+    known = any(row["exact"] is not None for row in rows if label(row) in shown)
+    lines = "solid lines: exact; " if known else ""
+    note = f"{title}; points: Monte Carlo (± 3 standard errors); {lines}broken lines: as printed"
     figure.supxlabel(note, fontsize=8, color="0.35")
     return figure
 

@@ -105,7 +105,8 @@ def _agreement_table(rows: list[Row]) -> str:
                 [name, str(len(known)), f"{np.mean(scores):+.2f}", spread, f"{max(map(abs, scores)):.2f}"]
             )
     return markdown(
-        ["process", "rows with an exact value", "mean z", "root mean square z", "largest |z|"], lines
+        ["process", "rows with an exact value", "mean z", "root mean square z", "largest z, either sign"],
+        lines,
     )
 
 

@@ -35,7 +35,8 @@ class Pixels(nn.Module):
 
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, stack, height, width), in another layout of memory."""
-        return frames.to(torch.float32, memory_format=torch.channels_last) * (1 / 255)
+        # Three passes, yet faster than converting, scaling and rearranging in fewer.
+        return frames.to(torch.float32).mul_(1 / 255).contiguous(memory_format=torch.channels_last)
 
 
 class Patches(nn.Module):

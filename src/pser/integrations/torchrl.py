@@ -1,0 +1,342 @@
+"""TorchRL: a sampler for `ReplayBuffer(storage=..., sampler=PSERSampler(...))`.
+
+The storage's leading dimension is time, the others are environments, as TorchRL lays data out with `ndim=2`; the
+transition with id i lies in the i-th slot of the flattened storage (modulo its size). Where sequences end is read from
+the storage's ("next", "done") and, if a collector wrote it, ("collector", "traj_ids").
+"""
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tensordict import is_tensor_collection
+from torchrl.data.replay_buffers.samplers import PrioritizedSampler
+from torchrl.data.replay_buffers.storages import Storage
+
+from pser.errors import PserError
+from pser.integrations._shared import (
+    Beta,
+    beta_at,
+    index_from_bytes,
+    index_to_bytes,
+    require_prioritization,
+    require_version,
+)
+from pser.memory.index import PriorityIndex
+from pser.memory.prioritization import Prioritization
+
+require_version("torchrl", "0.14", "0.15")
+
+Key = str | tuple[str, ...]
+Ints = NDArray[np.int64]
+
+FILE = "pser.npz"
+NO_PRIORITY = float(np.finfo(np.float32).min)
+"""What TorchRL is told to write for data without a priority: no TD error is so, and float32 holds it exactly."""
+
+
+class PSERSampler(
+    PrioritizedSampler
+):  # TorchRL updates priorities of this class alone; nothing of it is used
+    """Samples a TorchRL storage by PSER, PER or uniformly. Its rules are those of `index`.
+
+    New data takes the largest priority ever recorded, or the TD error it carries under the buffer's `priority_key`.
+    The buffer must write in order (the default `RoundRobinWriter`), to a storage of tensors.
+    """
+
+    reduction = "max"
+    _index: PriorityIndex | None
+    _written: list[Any]
+    """TorchRL's indices of what was written and not yet taken in: the storage is only seen when sampling."""
+    _ended: NDArray[np.bool_]
+    """Of the last row of each stream: was it done?"""
+    _trajectory: Ints
+    """Of the last row of each stream: the trajectory it belongs to."""
+
+    def __init__(
+        self,
+        prioritization: Prioritization | None = None,
+        *,
+        td_errors: Literal["squared", "plain"] | None = None,
+        beta: Beta = 0.5,
+        num_streams: int = 1,
+        done_key: Key = ("next", "done"),
+        trajectory_key: Key = ("collector", "traj_ids"),
+        seed: int | None = None,
+    ) -> None:
+        """How to sample, and how to read what TorchRL hands over.
+
+        `td_errors`: TorchRL's losses write δ² under "td_error" ("squared"); "plain" if you pass δ or |δ| yourself.
+        `num_streams`: environments whose steps alternate in a storage with one dimension; with more dimensions they
+        are counted by its shape.
+        """
+        self._prioritization = require_prioritization(prioritization, "PSERSampler(pser.PSER(), ...)")
+        if td_errors not in ("squared", "plain"):
+            raise PserError(
+                f"td_errors must be 'squared' or 'plain', got {td_errors!r}: TorchRL's losses write δ², so 'squared' "
+                "fits update_tensordict_priority"
+            )
+        self.td_errors = td_errors
+        self.beta = beta
+        self._num_streams = num_streams
+        self._done_key = done_key
+        self._trajectory_key = trajectory_key
+        self._seed = seed
+        self._empty()
+
+    @property
+    def index(self) -> PriorityIndex:
+        """The priorities; there are none before the first `sample`."""
+        if self._index is None:
+            raise PserError(
+                "the sampler has not seen its storage, got no sample yet: call ReplayBuffer.sample once"
+            )
+        return self._index
+
+    @property
+    def alpha(self) -> float:
+        """α of the prioritization, which is fixed."""
+        return getattr(self._prioritization, "alpha", 0.0)
+
+    @property
+    def beta(self) -> Beta:
+        """β of the importance-sampling weights: a number, or a schedule over transitions added."""
+        return self._beta
+
+    @beta.setter
+    def beta(self, beta: Beta) -> None:
+        self._beta = beta
+
+    @property
+    def default_priority(self) -> float:
+        """Stands for no priority: the row takes the largest ever recorded."""
+        return NO_PRIORITY
+
+    def add(self, index: Any) -> None:
+        """One more transition (of every environment) was written."""
+        self._written.append(index)
+
+    def extend(self, index: Any) -> None:
+        """More transitions were written."""
+        self._written.append(index)
+
+    def sample(self, storage: Storage, batch_size: int) -> tuple[Any, dict[str, Any]]:
+        """Slots drawn by priority, and their importance-sampling weights under "priority_weight"."""
+        index = self._follow(storage)
+        ids, weights = index.sample(batch_size, beta_at(self.beta, index.next_id))
+        slots: Any = torch.as_tensor(ids % index.capacity)
+        if storage.ndim > 1:
+            slots = torch.unravel_index(slots, storage.shape)
+        return slots, {"priority_weight": torch.as_tensor(weights.astype(np.float32))}
+
+    @torch.no_grad()
+    def update_priority(self, index: Any, priority: Any, *, storage: Storage | None = None) -> None:
+        """New priorities from TD errors, with backward decay.
+
+        For data just written it is the TD error on insertion. A slot that was overwritten since it was sampled gets
+        the update of its former content: TorchRL names slots, not transitions.
+        """
+        if storage is None:
+            raise PserError("update_priority needs the storage, got None: call ReplayBuffer.update_priority")
+        errors = torch.as_tensor(priority).detach().cpu().to(torch.float64).reshape(-1).numpy()
+        given = None if (errors == NO_PRIORITY).all() else errors
+        if given is not None and self.td_errors == "squared":
+            given = _root(given)
+        if self._index is None and not self._written:  # data that was there before: TorchRL announces it so
+            self._written.append(_all_written(storage))
+        slots = _flat(index, storage)
+        given = None if given is None else np.broadcast_to(given, slots.shape)
+        if self._written and np.array_equal(slots, _flat(self._written[-1], storage)):
+            self._follow(storage, given)
+        elif given is not None:
+            known = self._follow(storage)
+            newest = known.next_id - 1
+            known.update(newest - (newest - slots) % known.capacity, given)
+
+    def mark_update(self, index: Any, *, storage: Storage | None = None) -> None:
+        """Nothing to do: new data takes the largest priority anyway."""
+
+    def _follow(self, storage: Storage, last_td_errors: NDArray[np.float64] | None = None) -> PriorityIndex:
+        """Take in what was written since, reading sequence ends from the storage."""
+        index = self._index_for(storage)
+        batches = [_flat(written, storage) for written in self._written]
+        if batches:
+            dones, trajectories = self._ends(storage)
+            slots = np.concatenate(batches)
+            expected = (index.next_id + np.arange(len(slots))) % index.capacity
+            if not np.array_equal(slots, expected):
+                raise PserError(
+                    f"data must be written in order, got slot {slots[slots != expected][0]} instead of "
+                    f"{expected[slots != expected][0]}: use RoundRobinWriter, and give the sampler to a new buffer"
+                )
+            # What was overwritten before it was read can be no predecessor: only the last `capacity` rows count.
+            lost = max(0, len(slots) - index.capacity)
+            firsts = np.ones(len(slots), bool)
+            firsts[lost:] = self._firsts(slots[lost:], dones, trajectories, fresh=lost > 0)
+            self._append(index, firsts, last_td_errors)
+            self._written.clear()
+        if len(index) != len(storage):
+            raise PserError(
+                f"the storage holds {len(storage)} transitions and the sampler knows {len(index)}: "
+                "give the sampler when the ReplayBuffer is made, and load both together"
+            )
+        return index
+
+    def _append(
+        self, index: PriorityIndex, firsts: NDArray[np.bool_], last_td_errors: NDArray[np.float64] | None
+    ) -> None:
+        streams = (index.next_id + np.arange(len(firsts))) % index.num_streams
+        plain = len(firsts) if last_td_errors is None else len(firsts) - len(last_td_errors)
+        for start in range(0, plain, index.capacity):
+            part = slice(start, min(start + index.capacity, plain))
+            index.append(firsts[part], stream=streams[part])
+        if last_td_errors is not None:
+            index.append(firsts[plain:], stream=streams[plain:], td_error=last_td_errors)
+
+    def _firsts(self, slots: Ints, dones: Any, trajectories: Any, *, fresh: bool) -> NDArray[np.bool_]:
+        """Which rows begin a sequence: the row before, of the same stream, was done or of another trajectory."""
+        streams = len(self._ended)
+        ended = np.concatenate([np.ones(streams, bool) if fresh else self._ended, dones[slots]])
+        firsts = ended[: len(slots)].copy()
+        self._ended = ended[len(slots) :]
+        if trajectories is not None:
+            names = np.concatenate([self._trajectory, trajectories[slots]])
+            firsts |= names[: len(slots)] != names[streams:]
+            self._trajectory = names[len(slots) :]
+        return firsts
+
+    def _ends(self, storage: Storage) -> tuple[NDArray[np.bool_], Ints | None]:
+        data = storage[:]
+        if not is_tensor_collection(data):
+            raise PserError(
+                f"the sampler reads tensordicts, got a storage of {type(data).__name__}: use LazyTensorStorage"
+            )
+        done = data.get(self._done_key, None)
+        if done is None:
+            raise PserError(
+                f"the stored data needs {self._done_key!r}, got {sorted(data.keys(True, True), key=str)}: "
+                "give the right done_key"
+            )
+        if done.numel() != len(storage):
+            raise PserError(
+                f"{self._done_key!r} must be one flag per transition, got shape {tuple(done.shape)}: "
+                "give the right done_key"
+            )
+        trajectory = data.get(self._trajectory_key, None)
+        names = None if trajectory is None else trajectory.reshape(-1).cpu().numpy().astype(np.int64)
+        return done.reshape(-1).cpu().numpy(), names
+
+    def _index_for(self, storage: Storage) -> PriorityIndex:
+        shape = _rows_shape(storage)
+        streams = math.prod(shape) if shape else self._num_streams
+        # TorchRL rounds the number of steps up when the environments do not divide max_size.
+        capacity = -(-storage.max_size // math.prod(shape)) * math.prod(shape)
+        if self._index is None:
+            self._index = PriorityIndex(capacity, self._prioritization, streams, self._seed)
+            self._ended = np.ones(streams, bool)
+            self._trajectory = np.full(streams, -1, np.int64)
+        elif (self._index.capacity, self._index.num_streams) != (capacity, streams):
+            raise PserError(
+                f"the sampler was made for {self._index.capacity} transitions of {self._index.num_streams} streams, "
+                f"got a storage for {capacity} of {streams}: make both with the same sizes"
+            )
+        return self._index
+
+    def _empty(self) -> None:
+        self._index = None
+        self._written = []
+        self._ended = np.ones(0, bool)
+        self._trajectory = np.zeros(0, np.int64)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the settings, as tensors."""
+        return {name: torch.as_tensor(array) for name, array in self._state().items()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a saved state, bit for bit; one that does not fit is refused and nothing changes."""
+        self._set_state({name: np.array(tensor) for name, tensor in state_dict.items()})
+
+    def dumps(self, path: Any) -> None:
+        """Write the state into a folder, without pickle."""
+        folder = Path(path).absolute()
+        folder.mkdir(exist_ok=True)
+        np.savez(folder / FILE, **self._state())  # type: ignore[arg-type]
+
+    def loads(self, path: Any) -> None:
+        """Go on from what `dumps` wrote; one that does not fit is refused and nothing changes."""
+        with np.load(Path(path).absolute() / FILE, allow_pickle=False) as file:
+            self._set_state(dict(file))
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        data = b"" if self._index is None else index_to_bytes(self._index)
+        state: dict[str, NDArray[Any]] = {
+            "index": np.frombuffer(data, np.uint8).copy(),
+            "ended": self._ended.copy(),
+            "trajectory": self._trajectory.copy(),
+        }
+        for number, written in enumerate(self._written):
+            state[f"written_{number}"] = torch.as_tensor(written).cpu().numpy().copy()
+        return state
+
+    def _set_state(self, state: dict[str, NDArray[Any]]) -> None:
+        index = index_from_bytes(state["index"]) if state["index"].size else None
+        if index is not None and index.prioritization != self._prioritization:
+            raise PserError(
+                f"the saved sampler has {index.prioritization}, this one {self._prioritization}: "
+                "make it with the saved settings"
+            )
+        if index is not None and self._index is not None and index.capacity != self._index.capacity:
+            raise PserError(
+                f"the saved sampler holds {index.capacity} transitions, this one {self._index.capacity}: "
+                "make the storage with the saved max_size"
+            )
+        self._index = index
+        self._ended, self._trajectory = state["ended"].astype(bool), state["trajectory"].astype(np.int64)
+        self._written = [
+            torch.as_tensor(state[f"written_{number}"])
+            for number in range(sum(name.startswith("written_") for name in state))
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self._prioritization}, td_errors={self.td_errors!r}, beta={self.beta})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_rng": None}
+        state["_index"] = None if self._index is None else index_to_bytes(self._index)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._index = None if state["_index"] is None else index_from_bytes(state["_index"])
+
+
+def _rows_shape(storage: Storage) -> tuple[int, ...]:
+    """The environments of one time step: () in a storage with one dimension."""
+    return tuple(storage.shape[1:]) if storage.ndim > 1 else ()
+
+
+def _flat(index: Any, storage: Storage) -> Ints:
+    """Slots of the flattened storage, from TorchRL's indices (one column per dimension)."""
+    shape = _rows_shape(storage)
+    array = torch.as_tensor(index).cpu().numpy().astype(np.int64)
+    if not shape or array.ndim == 1:  # flat already
+        return array.reshape(-1)
+    steps, *envs = array.T
+    return np.asarray(steps * math.prod(shape) + np.ravel_multi_index(tuple(envs), shape), np.int64)
+
+
+def _all_written(storage: Storage) -> torch.Tensor:
+    """Flat slots of all that a storage holds, in the order of a storage that has not wrapped."""
+    return torch.arange(len(storage))
+
+
+def _root(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """|δ| from δ²."""
+    if (squares < 0.0).any():
+        raise PserError(f"squared TD errors cannot be negative, got {squares.min()}: use td_errors='plain'")
+    return np.sqrt(squares)

@@ -1,0 +1,316 @@
+"""The TorchRL adapter, against the library itself."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torchrl")
+
+import torch
+from tensordict import TensorDict
+from torchrl.data import (
+    LazyMemmapStorage,
+    LazyTensorStorage,
+    ListStorage,
+    ReplayBuffer,
+    TensorDictMaxValueWriter,
+    TensorDictReplayBuffer,
+    TensorStorage,
+)
+
+import pser
+from integrations.bare import Diary, assert_same_priorities, retained
+from pser.integrations.torchrl import PSERSampler
+
+RULE = pser.PSER(alpha=0.6, rho=0.5, window=4, eta=0.3)
+SIMPLE = pser.PSER(rho=0.5, window=4, eta=0.0, eps=0.0)
+
+
+def sampler(rule=RULE, td_errors="plain", **settings):
+    return PSERSampler(rule, td_errors=td_errors, seed=0, **settings)
+
+
+def buffer(size=40, ndim=1, kind=TensorDictReplayBuffer, storage=LazyTensorStorage, **settings):
+    return kind(storage=storage(size, ndim=ndim), sampler=sampler(**settings), batch_size=16)
+
+
+def steps(done, truncated=None, start=0, **more):
+    """Data as collectors give it, shape (steps,) or (environments, steps); numbers tell where they belong."""
+    terminated = torch.as_tensor(np.array(done, bool))
+    cut = torch.zeros_like(terminated) if truncated is None else torch.as_tensor(np.array(truncated, bool))
+    time = torch.arange(start, start + terminated.shape[-1])
+    place = time if terminated.ndim == 1 else 10 * time + torch.arange(terminated.shape[0])[:, None]
+    after = {"terminated": terminated, "truncated": cut, "done": terminated | cut, "reward": place.double()}
+    after = {key: value.unsqueeze(-1) for key, value in after.items()}
+    return TensorDict({"place": place, "next": after, **more}, batch_size=terminated.shape)
+
+
+def all_priorities(memory):
+    index = memory.sampler.index
+    return index.priority(retained(index))
+
+
+@pytest.mark.parametrize("end", ["terminated", "truncated"])
+def test_decay_stops_where_an_episode_was(end):
+    memory = buffer(ndim=2, rule=SIMPLE)
+    flags = np.zeros((2, 6), bool)
+    flags[0, 2] = True
+    data = steps(flags) if end == "terminated" else steps(np.zeros_like(flags), flags)
+    memory.extend(data)
+    memory.sample()
+    memory.update_priority(torch.cartesian_prod(torch.arange(6), torch.arange(2)), torch.full((12,), 1e-3))
+    memory.update_priority(torch.tensor([[4, 0], [4, 1]]), torch.tensor([0.8, 0.8]))
+    ended, running = all_priorities(memory).reshape(6, 2).T
+    np.testing.assert_allclose(ended, [1e-3, 1e-3, 1e-3, 0.4, 0.8, 1e-3], rtol=1e-6)
+    np.testing.assert_allclose(running, [0.05, 0.1, 0.2, 0.4, 0.8, 1e-3], rtol=1e-6)
+
+
+def drive(memory, diary_of, *, envs, rounds, in_one_dimension):
+    """Collect, sample, update in turn; returns the diary and the episode starts of every row, told from the data."""
+    rng = np.random.default_rng(3)
+    starts, ended, diary = [], np.ones(envs, bool), None
+    for number in range(rounds):
+        length = int(rng.integers(1, 9))
+        flags, cuts = rng.random((2, envs, length)) < 0.1
+        data = steps(flags, cuts, start=len(starts))
+        if in_one_dimension:  # the environments' steps alternate
+            data = data.transpose(0, 1).reshape(-1)
+        memory.extend(data)
+        firsts = []
+        for time in range(length):
+            firsts.append(ended)
+            ended = flags[:, time] | cuts[:, time]
+        starts.append((np.concatenate(firsts), np.tile(np.arange(envs), length)))
+        if number == 0:
+            memory.sample()  # the index exists from here on
+            diary = Diary(diary_of(memory))
+            continue
+        batch = memory.sample()
+        memory.update_priority(batch["index"], torch.as_tensor(rng.normal(size=16) * 3))
+    return diary, starts
+
+
+@pytest.mark.parametrize("in_one_dimension", [False, True])
+def test_priorities_equal_those_of_a_bare_index_fed_the_same_transitions(in_one_dimension):
+    memory = buffer(
+        size=60, ndim=1 if in_one_dimension else 2, num_streams=3 if in_one_dimension else 1, beta=0.7
+    )
+    diary, starts = drive(
+        memory, lambda memory: memory.sampler.index, envs=3, rounds=60, in_one_dimension=in_one_dimension
+    )
+    seeded = memory.sampler.index
+    bare = pser.PriorityIndex(60, RULE, num_streams=3, seed=0)
+    bare.append(*starts[0][:1], stream=starts[0][1])
+    bare.sample(16, 0.7)  # the very first draw, before the diary was open
+    index = diary.replayed_on(bare, starts[1:])
+    assert diary.updates == 59
+    assert index.next_id > 2 * 60
+    assert_same_priorities(seeded, index)
+
+
+def test_a_batch_holds_what_its_indices_name_also_after_wrapping():
+    memory = buffer(size=21, ndim=2)
+    for start in range(0, 20, 5):
+        memory.extend(steps(np.zeros((3, 5), bool), start=start))
+        batch, info = memory.sample(50, return_info=True)
+    time, env = batch["index"].unbind(-1)
+    place = batch["place"]
+    assert set((place // 10).tolist()) == set(range(13, 20))
+    torch.testing.assert_close((place // 10) % 7, time)
+    torch.testing.assert_close(place % 10, env)
+    torch.testing.assert_close(batch["priority_weight"], info["priority_weight"])
+    assert (info["priority_weight"] == 1.0).all()
+
+
+def test_squared_td_errors_are_rooted():
+    memory = buffer(rule=SIMPLE, td_errors="squared")
+    memory.extend(steps([True] * 4))
+    memory.sample()
+    memory.update_priority(torch.arange(4), torch.tensor([0.0, 1.0, 4.0, 9.0]))
+    np.testing.assert_array_equal(all_priorities(memory), [0.0, 1.0, 2.0, 3.0])
+    with pytest.raises(pser.PserError, match="use td_errors='plain'"):
+        memory.update_priority(torch.tensor([0]), torch.tensor([-1.0]))
+
+
+def test_update_tensordict_priority_reaches_the_index():
+    memory = buffer(rule=SIMPLE)
+    memory.extend(steps([True] * 16))
+    batch = memory.sample()
+    batch["td_error"] = batch["place"].double().unsqueeze(-1)
+    memory.update_tensordict_priority(batch)
+    index = memory.sampler.index
+    slots = batch["index"].numpy()
+    np.testing.assert_array_equal(index.priority(slots), slots)
+
+
+def test_data_with_a_td_error_is_inserted_with_it_and_decays_at_once():
+    memory = buffer(rule=pser.PSER(rho=0.5, window=4, eta=0.9, eps=0.0), size=8)
+    given = torch.tensor([0.0, 0.0, 0.0, 4.0]).unsqueeze(-1)
+    memory.extend(steps([False] * 4, td_error=given))
+    bare = pser.PriorityIndex(8, pser.PSER(rho=0.5, window=4, eta=0.9, eps=0.0))
+    bare.append([True, False, False, False], stream=[0] * 4, td_error=given[:, 0].numpy())
+    assert_same_priorities(memory.sampler.index, bare)
+    np.testing.assert_array_equal(all_priorities(memory), [0.5, 1.0, 2.0, 4.0])
+
+
+def test_single_additions_without_a_priority_take_the_largest():
+    memory = buffer(size=5)
+    for time in range(7):
+        memory.add(steps([time == 2], start=time)[0])
+        memory.sample(4)
+        if time == 3:
+            memory.update_priority(torch.tensor([3]), torch.tensor([7.0]))
+    index = memory.sampler.index
+    assert index.next_id == 7
+    assert index.priority([4, 5, 6]).tolist() == [index.max_priority] * 3
+    assert index.max_priority == 7.0 + RULE.eps
+
+
+def test_sequences_end_where_a_collector_starts_another_trajectory():
+    memory = buffer(rule=SIMPLE)
+    names = torch.tensor([5, 5, 5, 8, 8, 8])
+    memory.extend(steps([False] * 6, collector=TensorDict({"traj_ids": names}, [6])))
+    memory.sample()
+    memory.update_priority(torch.arange(6), torch.full((6,), 1e-3))
+    memory.update_priority(torch.tensor([4]), torch.tensor([0.8]))
+    np.testing.assert_allclose(all_priorities(memory), [1e-3, 1e-3, 1e-3, 0.4, 0.8, 1e-3], rtol=1e-6)
+
+
+def test_more_data_than_the_storage_holds_may_come_before_the_first_sample():
+    memory = buffer(size=10, rule=SIMPLE)
+    for start in range(0, 24, 6):
+        memory.extend(steps([time % 4 == 3 for time in range(start, start + 6)], start=start))
+    memory.sample()
+    index = memory.sampler.index
+    assert (index.oldest_id, index.next_id) == (14, 24)
+    index.update(np.arange(14, 24), np.full(10, 1e-3))
+    index.update([18], [0.8])
+    np.testing.assert_allclose(index.priority([14, 15, 16, 17, 18]), [1e-3, 1e-3, 0.2, 0.4, 0.8])
+
+
+def test_data_that_was_there_before_is_taken_in():
+    data = steps([time == 2 for time in range(6)])
+    memory = TensorDictReplayBuffer(storage=TensorStorage(data), sampler=sampler(SIMPLE), batch_size=4)
+    memory.sample()
+    memory.update_priority(torch.arange(6), torch.full((6,), 1e-3))
+    memory.update_priority(torch.tensor([4]), torch.tensor([0.8]))
+    np.testing.assert_allclose(all_priorities(memory), [1e-3, 1e-3, 1e-3, 0.4, 0.8, 1e-3], rtol=1e-6)
+
+
+def filled(**settings):
+    memory = buffer(size=30, ndim=2, **settings)
+    rng = np.random.default_rng(0)
+    for start in range(0, 15, 3):
+        memory.extend(steps(rng.random((3, 3)) < 0.2, start=start))
+        batch = memory.sample()
+        memory.update_priority(batch["index"], torch.as_tensor(rng.normal(size=16)))
+    memory.extend(steps(rng.random((3, 2)) < 0.2, start=15))  # not yet seen by the sampler when it is saved
+    return memory
+
+
+@pytest.mark.parametrize("storage", [LazyTensorStorage, LazyMemmapStorage])
+@pytest.mark.parametrize("how", ["dumps", "state_dict"])
+def test_a_saved_buffer_goes_on_bit_for_bit(tmp_path, how, storage):
+    memory, again = filled(storage=storage), buffer(size=30, ndim=2, storage=storage)
+    if how == "dumps":
+        memory.dumps(tmp_path / "buffer")
+        again.loads(tmp_path / "buffer")
+    else:
+        torch.save(memory.state_dict()["_sampler"], tmp_path / "sampler.pt")
+        again.load_state_dict(
+            {**memory.state_dict(), "_sampler": torch.load(tmp_path / "sampler.pt", weights_only=True)}
+        )
+    for start in (17, 19):
+        one, other = memory.sample(), again.sample()
+        torch.testing.assert_close(one["index"], other["index"], rtol=0, atol=0)
+        torch.testing.assert_close(one["place"], other["place"], rtol=0, atol=0)
+        for each in (memory, again):
+            each.update_priority(one["index"], one["place"].double())
+            each.extend(steps(np.zeros((3, 2), bool), start=start))
+    assert_same_priorities(memory.sampler.index, again.sampler.index)
+
+
+def test_emptying_the_buffer_forgets_all():
+    memory = filled()
+    memory.empty()
+    memory.extend(steps(np.zeros((3, 2), bool)))
+    memory.sample()
+    assert memory.sampler.index.next_id == 6
+    assert memory.sampler.index.max_priority == 1.0
+
+
+def test_a_saved_sampler_of_another_size_is_refused(tmp_path):
+    filled().sampler.dumps(tmp_path / "sampler")
+    other = buffer(size=60, ndim=2)
+    other.extend(steps(np.zeros((3, 2), bool)))
+    other.sample()
+    before = other.sampler.index
+    with pytest.raises(pser.PserError, match="make the storage with the saved max_size"):
+        other.sampler.loads(tmp_path / "sampler")
+    assert other.sampler.index is before
+
+
+def test_a_saved_sampler_with_other_settings_is_refused(tmp_path):
+    filled().sampler.dumps(tmp_path / "sampler")
+    with pytest.raises(pser.PserError, match="make it with the saved settings"):
+        buffer(rule=pser.PER()).sampler.loads(tmp_path / "sampler")
+
+
+def test_a_sampler_for_another_storage_is_refused():
+    memory, other = filled(), buffer(size=60, ndim=2)
+    other.extend(steps(np.zeros((3, 2), bool)))
+    with pytest.raises(pser.PserError, match="make both with the same sizes"):
+        memory.sampler.sample(other.storage, 4)
+
+
+def test_a_sampler_that_came_later_than_the_data_is_refused():
+    memory = ReplayBuffer(storage=LazyTensorStorage(10), batch_size=4)
+    memory.extend(steps([False] * 4))
+    memory.set_sampler(sampler())
+    with pytest.raises(pser.PserError, match="give the sampler when the ReplayBuffer is made"):
+        memory.sample()
+
+
+def test_a_missing_prioritization_says_how_to_give_one():
+    with pytest.raises(pser.PserError, match=r"give PSERSampler\(pser.PSER\(\), ...\)"):
+        PSERSampler(td_errors="plain")
+
+
+def test_how_td_errors_are_given_must_be_said():
+    with pytest.raises(pser.PserError, match="'squared' fits update_tensordict_priority"):
+        PSERSampler(pser.PSER())
+
+
+def test_a_storage_without_done_flags_is_refused():
+    memory = buffer()
+    memory.extend(TensorDict({"place": torch.arange(4)}, [4]))
+    with pytest.raises(pser.PserError, match="give the right done_key"):
+        memory.sample()
+
+
+def test_a_storage_of_lists_is_refused():
+    memory = ReplayBuffer(storage=ListStorage(10), sampler=sampler(), batch_size=2)
+    memory.extend([1, 2, 3])
+    with pytest.raises(pser.PserError, match="use LazyTensorStorage"):
+        memory.sample()
+
+
+def test_a_writer_that_skips_about_is_refused():
+    memory = TensorDictReplayBuffer(
+        storage=LazyTensorStorage(4),
+        sampler=sampler(),
+        writer=TensorDictMaxValueWriter(rank_key="rank"),
+        batch_size=2,
+    )
+    memory.extend(steps([False] * 4, rank=torch.tensor([3.0, 1.0, 4.0, 2.0])))
+    memory.sample()
+    memory.extend(steps([False], rank=torch.tensor([9.0])))
+    with pytest.raises(pser.PserError, match="use RoundRobinWriter"):
+        memory.sample()
+
+
+def test_nan_td_errors_are_refused():
+    memory = buffer()
+    memory.extend(steps([False] * 4))
+    memory.sample()
+    with pytest.raises(pser.PserError, match="finite"):
+        memory.update_priority(torch.tensor([0]), torch.tensor([float("nan")]))
