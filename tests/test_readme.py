@@ -103,6 +103,33 @@ def test_every_extra_that_pip_is_asked_for_exists():
     assert set(asked) <= set(extras["optional-dependencies"])
 
 
+def test_every_interval_among_the_results_is_that_of_the_committed_results_or_of_pser_paper(tmp_path):
+    results = TEXT[TEXT.index("## Results so far") : TEXT.index("## Can I use it")].replace("−", "-")
+    intervals = re.findall(r"[+-]?[\d.]+(?: points)? \[[^]]+\]", results)
+    assert len(intervals) == 9
+    assert main(["paper", "--out", str(tmp_path)]) == 0
+    sources = (tmp_path / "paper.md").read_text(encoding="utf-8").replace(" points", "").replace("%", "")
+    sources += (ROOT / "results/cliffwalk/more_seeds/cliffwalk.md").read_text(encoding="utf-8")
+    assert [found for found in intervals if found.replace(" points", "") not in sources] == []
+
+
+def test_the_benchmarks_are_at_least_as_good_as_the_readme_says():
+    section = TEXT[TEXT.index("## Benchmarks") : TEXT.index("## Limits")]
+    said = [float(number) for number in re.findall(r"^\| .* \| ([\d.]+) \|$", section, re.MULTILINE)]
+    report = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    targets = (
+        "learn step, `PriorityIndex`",
+        "learn step, `ReplayMemory`",
+        "`add` of a step of 64",
+        "frame batch: faster",
+    )
+    measured = [
+        float(re.search(rf"^\| {re.escape(t)}.*?\| ([\d.]+)×", report, re.M).group(1)) for t in targets
+    ]
+    assert len(said) == 4
+    assert all(least <= found for least, found in zip(said, measured, strict=True))
+
+
 @pytest.mark.parametrize("code", fenced("python"))
 def test_python_runs_as_it_stands(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

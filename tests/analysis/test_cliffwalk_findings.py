@@ -47,7 +47,8 @@ def test_an_unknown_table_is_refused(tables):
         fill_tables("<!-- table: theorem nothing -->\n<!-- end -->", tables)
 
 
-def test_the_page_is_rewritten_in_place(tmp_path):
+def test_the_page_is_rewritten_in_place(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr("pser.analysis.cliffwalk_findings.result_tables", lambda results: tables)
     page = tmp_path / "page.md"
     page.write_text("<!-- table: theorem agreement -->\n<!-- end -->\n", encoding="utf-8")
     main([str(page), str(ROOT / "results")])

@@ -21,7 +21,8 @@ from pser.integrations import _shared, sb3
 
 RULE = pser.PSER(alpha=0.6, rho=0.5, window=4, eta=0.3)
 BOX = spaces.Box(-np.inf, np.inf, (1,), np.float32)
-SMALL = dict(learning_starts=100, buffer_size=1000, policy_kwargs={"net_arch": [16]}, seed=0, device="cpu")
+SMALL = {"learning_starts": 100, "buffer_size": 1000, "policy_kwargs": {"net_arch": [16]}}
+SMALL |= {"seed": 0, "device": "cpu"}
 
 
 @pytest.fixture(autouse=True)
@@ -325,7 +326,7 @@ def test_a_missing_prioritization_says_how_to_give_one():
 
 
 def test_a_buffer_without_priorities_says_which_to_use():
-    with pytest.raises(pser.PserError, match="sb3.PrioritizedReplayBuffer"):
+    with pytest.raises(pser.PserError, match=r"sb3\.PrioritizedReplayBuffer"):
         model(replay_buffer_class=ReplayBuffer, replay_buffer_kwargs={})
 
 

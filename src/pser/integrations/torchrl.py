@@ -257,7 +257,7 @@ class PSERSampler(
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a saved state, bit for bit; one that does not fit is refused and nothing changes."""
-        self._set_state({name: np.array(tensor) for name, tensor in state_dict.items()})
+        self._set_state({name: torch.as_tensor(value).cpu().numpy() for name, value in state_dict.items()})
 
     def dumps(self, path: Any) -> None:
         """Write the state into a folder, without pickle."""
@@ -294,7 +294,7 @@ class PSERSampler(
                 "make the storage with the saved max_size"
             )
         self._index = index
-        self._ended, self._trajectory = state["ended"].astype(bool), state["trajectory"].astype(np.int64)
+        self._ended, self._trajectory = state["ended"].copy(), state["trajectory"].copy()
         self._written = [
             torch.as_tensor(state[f"written_{number}"])
             for number in range(sum(name.startswith("written_") for name in state))
