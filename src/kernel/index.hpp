@@ -1,8 +1,4 @@
-// The priority index: which transitions exist, what priority each holds, and who led to whom.
-//
-// A transition has a monotone id; it lives in slot id % capacity. A slot keeps the distance (in ids) back to its
-// predecessor: the previous step of the same stream in the same episode, or 0. That one number makes episode ends,
-// interleaved or asynchronous streams, the ring's edge and eviction the same simple walk.
+// The priority index: what priority each retained transition holds, how it is sampled, updated, and decayed backward.
 #pragma once
 
 #include <algorithm>
@@ -14,29 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "memory.hpp"
 #include "rank.hpp"
 #include "rules.hpp"
+#include "slots.hpp"
 #include "tree.hpp"
 
 namespace pser {
 
 // In place of a row's priority: the largest ever recorded (MaxPrio), and no decay on insertion.
 constexpr double kMaxPrio = std::numeric_limits<double>::quiet_NaN();
-
-// What is known of a transition beside its mass and its predecessor.
-struct Record {
-  double priority;   // raw p
-  float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
-  uint32_t replays;  // own updates since insertion
-};
-
-// Sixteen neighbouring slots. Most of an update only compares masses along a path: these share three cache lines.
-struct alignas(64) Block {
-  double mass[kFan];   // p^α, 0 for an empty slot: a leaf node of the tree
-  int32_t back[kFan];  // distance to the predecessor, 0 if there is none
-  Record record[kFan];
-};
 
 constexpr double kCompareMasses = 0.05;  // the least α at which p^α tells priorities apart to 14 digits
 
@@ -47,33 +29,18 @@ struct Counters {
   double decayed_mass_lost = 0.0;  // how much of it that update took away
 };
 
-class Index {
+class Index : public Slots {
  public:
   Index(int64_t capacity, int64_t streams, const Rules& rules)
-      : rules_(rules),
-        powers_(rules),
-        capacity_(capacity),
-        blocks_((capacity + kFan - 1) / kFan),
-        lockstep_(static_cast<size_t>(capacity / 64 + 1), 0),
-        last_id_(static_cast<size_t>(streams), -1),
-        sums_(Reduce::kSum, blocks_.data()->mass, sizeof(Block) / sizeof(double), blocks_.size()) {
-    if (rules.weights_by_memory && rules.kind == Kind::kProportional)
-      minima_ = std::make_unique<Tree>(Reduce::kMin, blocks_.data()->mass, sizeof(Block) / sizeof(double), blocks_.size());
+      : Slots(capacity, streams), rules_(rules), powers_(rules), sums_(tree(Reduce::kSum)) {
+    if (rules.weights_by_memory && rules.kind == Kind::kProportional) minima_ = std::make_unique<Tree>(tree(Reduce::kMin));
     if (rules.kind == Kind::kRank) ranks_ = std::make_unique<RankList>(rules.alpha);
   }
 
   std::mutex& mutex() { return mutex_; }
   const Rules& rules() const { return rules_; }
-  int64_t capacity() const { return capacity_; }
-  int64_t streams() const { return static_cast<int64_t>(last_id_.size()); }
-  int64_t next_id() const { return next_id_; }
-  int64_t oldest_id() const { return oldest_id_; }
-  int64_t size() const { return next_id_ - oldest_id_; }
-  int64_t head() const { return head_; }  // the slot that the next transition will take
   double max_priority() const { return p_max_; }
   Counters& counters() { return counters_; }
-  std::vector<int64_t>& last_id() { return last_id_; }
-  ZeroedArray<Block>& blocks() { return blocks_; }
 
   double total_mass() const {
     if (rules_.kind == Kind::kUniform) return static_cast<double>(size());
@@ -125,14 +92,11 @@ class Index {
 
   // Forget the oldest transition: it can no longer be sampled, updated or reached by decay. A refresh must follow.
   void evict_oldest() {
-    const int64_t slot = slot_of(oldest_id_);
-    if (ranks_) ranks_->erase(record(slot).priority, oldest_id_);
+    const int64_t slot = slot_of(oldest_id());
+    if (ranks_) ranks_->erase(record(slot).priority, oldest_id());
     set_mass(slot, 0.0);
-    ++oldest_id_;
+    drop_oldest();
   }
-
-  // The stream's next transition has no predecessor.
-  void cut(int64_t stream) { last_id_[static_cast<size_t>(stream)] = -1; }
 
   // --- Sampling ----------------------------------------------------------------------------------------------
 
@@ -154,7 +118,7 @@ class Index {
                                       : uniforms[i] * span;
     if (flat) {
       for (int64_t i = 0; i < count; ++i) {
-        ids[i] = oldest_id_ + std::min(static_cast<int64_t>(offsets_[i]), size() - 1);
+        ids[i] = oldest_id() + std::min(static_cast<int64_t>(offsets_[i]), size() - 1);
         masses_[i] = 1.0;
       }
     } else if (ranks_) {
@@ -190,8 +154,8 @@ class Index {
 
   void check_ids(int64_t count, const int64_t* ids) const {
     for (int64_t i = 0; i < count; ++i)
-      if (ids[i] < 0 || ids[i] >= next_id_)
-        throw Error("id " + std::to_string(ids[i]) + " was never written (ids so far: 0 to " + std::to_string(next_id_ - 1) +
+      if (ids[i] < 0 || ids[i] >= next_id())
+        throw Error("id " + std::to_string(ids[i]) + " was never written (ids so far: 0 to " + std::to_string(next_id() - 1) +
                     "): pass the ids that sample returned");
   }
 
@@ -200,7 +164,7 @@ class Index {
   int64_t update(int64_t count, const int64_t* ids, const Real* td_errors) {
     walkers_.clear();
     for (int64_t i = 0; i < count; ++i)
-      if (ids[i] >= oldest_id_)
+      if (ids[i] >= oldest_id())
         walkers_.push_back({ids[i], slot_of(ids[i]), fresh_priority(static_cast<double>(td_errors[i]), rules_.eps), 0.0});
     // Fetch all first: one's update then runs while the others are on their way.
     for (const Walker& w : walkers_) prefetch(w.slot);
@@ -234,42 +198,33 @@ class Index {
   // Masses of the retained transitions, oldest first.
   std::vector<double> masses() {
     std::vector<double> out(static_cast<size_t>(size()));
-    if (ranks_) ranks_->for_each([&](int64_t id, double mass) { out[static_cast<size_t>(id - oldest_id_)] = mass; });
+    if (ranks_) ranks_->for_each([&](int64_t id, double mass) { out[static_cast<size_t>(id - oldest_id())] = mass; });
     else
-      for (int64_t id = oldest_id_; id < next_id_; ++id)
-        out[static_cast<size_t>(id - oldest_id_)] = mass(slot_of(id));
+      for (int64_t id = oldest_id(); id < next_id(); ++id)
+        out[static_cast<size_t>(id - oldest_id())] = mass(slot_of(id));
     return out;
   }
-
-  int32_t back(int64_t slot) const { return blocks_[slot / kFan].back[lane(slot)]; }
-  Record& record(int64_t slot) { return blocks_[slot / kFan].record[lane(slot)]; }
-  const Record& record(int64_t slot) const { return blocks_[slot / kFan].record[lane(slot)]; }
 
   // How much of a transition's mass came by decay.
   static double decayed_mass(double mass, const Record& r) {
     return static_cast<float>(mass) > r.own_mass ? mass - r.own_mass : 0.0;
   }
 
-  int64_t slot_of(int64_t id) const {
-    const int64_t slot = head_ - (next_id_ - id);
-    return slot < 0 ? slot + capacity_ : slot;
-  }
-
   // Empty if all is well, else the rule that is broken.
   std::string broken_invariant() {
-    if (size() < 0 || size() > capacity_) return "size is within capacity";
+    if (size() < 0 || size() > capacity()) return "size is within capacity";
     if (rules_.kind == Kind::kProportional && !sums_.consistent()) return "every parent equals the sum of its children";
     if (minima_ && !minima_->consistent()) return "every parent equals the least of its children";
     if (ranks_ && (!ranks_->consistent() || ranks_->size() != size())) return "the rank list is sorted and complete";
-    for (int64_t slot = 0; slot < capacity_; ++slot) {
+    for (int64_t slot = 0; slot < capacity(); ++slot) {
       const Record& r = record(slot);
-      const bool live = next_id_ > 0 && slot_is_live(slot);
+      const bool live = next_id() > 0 && is_live(slot);
       if (!live) {
         if (mass(slot) != 0.0) return "an empty slot has no mass";
         continue;
       }
       if (r.priority > p_max_ || !(r.priority >= p_min_)) return "a priority lies between the least and the largest ever recorded";
-      if (back(slot) < 0 || back(slot) >= capacity_) return "a predecessor lies less than a capacity back";
+      if (back(slot) < 0 || back(slot) >= capacity()) return "a predecessor lies less than a capacity back";
       if (rules_.kind == Kind::kProportional) {
         const double right = power(r.priority, rules_.alpha);
         if (std::fabs(mass(slot) - right) > 1e-12 * right) return "mass is priority to the power alpha";
@@ -280,15 +235,11 @@ class Index {
 
   // Take over a saved state; `blocks` were already filled by the caller.
   void restore(int64_t next_id, int64_t oldest_id, double p_max) {
-    next_id_ = next_id;
-    oldest_id_ = oldest_id;
-    head_ = next_id % capacity_;
+    restore_ids(next_id, oldest_id);
     p_max_ = p_max;
     p_min_ = 1.0;
-    for (int64_t id = oldest_id; id < next_id; ++id) {
-      p_min_ = std::min(p_min_, priority_of(id));
-      set_back(slot_of(id), back(slot_of(id)));
-    }
+    for (int64_t id = oldest_id; id < next_id; ++id) p_min_ = std::min(p_min_, priority_of(id));
+    if (ranks_) ranks_ = std::make_unique<RankList>(rules_.alpha);
     if (ranks_)
       for (int64_t id = oldest_id; id < next_id; ++id) ranks_->insert(priority_of(id), id);
     if (rules_.kind == Kind::kProportional) {
@@ -308,12 +259,9 @@ class Index {
     bool operator<(const Walker& other) const { return id < other.id; }
   };
 
-  static int lane(int64_t slot) { return static_cast<int>(slot & (kFan - 1)); }
-  double& mass(int64_t slot) { return blocks_[slot / kFan].mass[lane(slot)]; }
-  double mass(int64_t slot) const { return blocks_[slot / kFan].mass[lane(slot)]; }
-
-  int64_t id_in(int64_t slot) const { return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_); }
-  bool slot_is_live(int64_t slot) const { return id_in(slot) >= oldest_id_ && id_in(slot) < next_id_; }
+  Tree tree(Reduce reduce) {
+    return Tree(reduce, blocks().data()->mass, sizeof(Block) / sizeof(double), blocks().size());
+  }
 
   void set_mass(int64_t slot, double value) {
     mass(slot) = value;
@@ -325,33 +273,16 @@ class Index {
     if (minima_) minima_->touch(node);
   }
 
-  void set_back(int64_t slot, int32_t distance) {
-    blocks_[slot / kFan].back[lane(slot)] = distance;
-    const uint64_t bit = uint64_t{1} << (slot & 63);
-    uint64_t& word = lockstep_[static_cast<size_t>(slot >> 6)];
-    word = distance == streams() ? word | bit : word & ~bit;
-  }
-
   void note(double p) {
     p_max_ = std::max(p_max_, p);
     p_min_ = std::min(p_min_, p);
   }
 
   int64_t insert(int64_t stream, bool first, double p) {
-    const int64_t id = next_id_;
-    const int64_t slot = head_;
+    const int64_t slot = head();
     Record& r = record(slot);
-    if (size() == capacity_) {
-      if (ranks_) ranks_->erase(r.priority, oldest_id_);
-      ++oldest_id_;
-    }
-    ++next_id_;
-    head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
-
-    int64_t& last = last_id_[static_cast<size_t>(stream)];
-    // A predecessor a whole capacity back has just been overwritten.
-    set_back(slot, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
-    last = id;
+    if (ranks_ && size() == capacity()) ranks_->erase(r.priority, oldest_id());
+    const int64_t id = take_slot(stream, first);
     r.priority = p;
     r.replays = 0;
     note(p);
@@ -370,21 +301,21 @@ class Index {
   }
 
   // A transition is updated soon: have at hand its record and the masses of those that led to it.
-  PSER_INLINE void prefetch(int64_t slot) const {
+  PSER_INLINE void prefetch(int64_t slot) {
     __builtin_prefetch(&record(slot), 1);
-    __builtin_prefetch(&lockstep_[static_cast<size_t>(slot >> 6)]);
+    prefetch_back(slot);
     constexpr int32_t kFar = 8;  // further ones are reached only while decay is still strong
     const int64_t reach = std::min(rules_.window, kFar);
     if (streams() == 1) {  // neighbours, mostly in the leaf just visited
       if (lane(slot) >= reach || slot < reach) return;
-      const double* furthest = &blocks_[(slot - reach) / kFan].mass[lane(slot - reach)];
+      const double* furthest = &blocks()[(slot - reach) / kFan].mass[lane(slot - reach)];
       __builtin_prefetch(furthest, 1);
-      __builtin_prefetch(&blocks_[(slot - reach) / kFan].mass[kFan - 1], 1);
+      __builtin_prefetch(&blocks()[(slot - reach) / kFan].mass[kFan - 1], 1);
     } else {
       int64_t before = slot;
       for (int64_t l = 1; l <= reach && before >= streams(); ++l) {
         before -= streams();
-        __builtin_prefetch(&blocks_[before / kFan].mass[lane(before)], 1);
+        __builtin_prefetch(&blocks()[before / kFan].mass[lane(before)], 1);
       }
     }
   }
@@ -458,12 +389,12 @@ class Index {
   PSER_INLINE void walk_neighbours(const Walker& w) {
     const int32_t reach = reach_of(w);
     if (w.slot < reach) return walk_by_mass(w);  // around the ring's edge
-    const int64_t episode = std::min(run_before(w.slot, reach), w.id - oldest_id_);
+    const int64_t episode = std::min(run_before(w.slot, reach), w.id - oldest_id());
     const auto last = static_cast<int32_t>(std::min<int64_t>(reach, episode));
     const double* const rho_alpha = powers_.rho_alpha.data();
     for (int32_t l = 1; l <= last;) {
       const int64_t slot = w.slot - l;
-      const double* const held = blocks_[slot / kFan].mass;
+      const double* const held = blocks()[slot / kFan].mass;
       int k = lane(slot);
       for (const int32_t leaf_end = std::min(last, l + k); l <= leaf_end; ++l, --k)
         if (rho_alpha[l] * w.decaying_mass > held[k])
@@ -471,27 +402,15 @@ class Index {
     }
   }
 
-  // How many predecessors lie side by side before a slot, as far as `enough`: the run of bits that ends there.
-  PSER_INLINE int64_t run_before(int64_t slot, int64_t enough) const {
-    int64_t run = 0;
-    while (slot >= 0 && run < enough) {
-      const int64_t bits = (slot & 63) + 1;
-      const uint64_t zeros = ~(lockstep_[static_cast<size_t>(slot >> 6)] << (64 - bits));
-      const int64_t ones = zeros == 0 ? 64 : __builtin_clzll(zeros);
-      if (ones < bits) return run + ones;
-      run += bits;
-      slot -= bits;
-    }
-    return run;
-  }
-
   // How many steps back a priority still counts.
   int32_t reach_of(const Walker& w) const {
     // MAX: what is no larger than any priority ever held raises nobody, here or further back.
     const double stop = rules_.add ? rules_.decay_floor : std::max(rules_.decay_floor, p_min_);
     const double* const rho = powers_.rho.data();
-    int32_t reach = rules_.window;
-    while (reach > 0 && !(rho[reach] * w.decaying > stop)) --reach;
+    const auto counts = [&](double power) { return power * w.decaying > stop; };
+    if (counts(rho[rules_.window])) return rules_.window;
+    const double* const end = std::partition_point(rho + 1, rho + rules_.window, counts);
+    const auto reach = static_cast<int32_t>(end - rho) - 1;
     return reach;
   }
 
@@ -500,13 +419,11 @@ class Index {
   PSER_INLINE void walk(const Walker& w, const Visit& visit) {
     const int32_t reach = reach_of(w);
     const double* const rho = powers_.rho.data();
-    const uint64_t* const lockstep = lockstep_.data();
-    const int64_t streams = this->streams(), capacity = capacity_;
+    const int64_t capacity = this->capacity();
     int64_t slot = w.slot;
-    int64_t retained = w.id - oldest_id_;  // how many ids lie between here and the oldest
+    int64_t retained = w.id - oldest_id();  // how many ids lie between here and the oldest
     for (int32_t l = 1; l <= reach; ++l) {
-      const bool even = lockstep[slot >> 6] >> (slot & 63) & 1;
-      const int64_t distance = even ? streams : back(slot);
+      const int64_t distance = distance_back(slot);
       retained -= distance;
       // Decay never crosses the start of an episode, nor into transitions that were overwritten.
       if (distance == 0 || retained < 0) break;
@@ -534,16 +451,9 @@ class Index {
   std::mutex mutex_;
   Rules rules_;
   DecayPowers powers_;
-  int64_t capacity_;
-  int64_t next_id_ = 0;
-  int64_t oldest_id_ = 0;
-  int64_t head_ = 0;  // next_id % capacity
   double p_max_ = 1.0;
   double p_min_ = 1.0;  // no priority ever held was smaller
   Counters counters_;
-  ZeroedArray<Block> blocks_;
-  std::vector<uint64_t> lockstep_;  // a bit a slot: is its predecessor exactly num_streams back? Small enough to stay cached.
-  std::vector<int64_t> last_id_;    // of each stream, −1 if its next transition has no predecessor
   Tree sums_;
   std::unique_ptr<Tree> minima_;
   std::unique_ptr<RankList> ranks_;

@@ -3,8 +3,6 @@
 // prioritization exist once; the uniform draws come from outside, so that any other program can follow step by step.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -219,8 +217,5 @@ class TabularLoop {
   std::vector<Block> start_;
   double start_max_priority_ = 1.0;
 };
-
-// Adds the class TabularLoop to the Python module.
-void bind_tabular(nanobind::module_& m);
 
 }  // namespace pser

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pser.cli import main
-from pser.cli.demo import GAME, Settings, short_schedule
+from pser.cli.demo import GAME, Settings, quick_learner
 from pser.learner.presets import preset_settings
 
 
@@ -52,7 +52,7 @@ def test_runs_of_another_budget_are_not_continued(demo):
 
 @pytest.mark.parametrize("frames", [1_000, 2_000, Settings().frames])
 def test_schedule_fits_the_budget_and_is_made_of_settings_of_the_trainer(frames):
-    settings = preset_settings("minatar", GAME).override(short_schedule(frames))
+    settings = preset_settings("minatar", GAME).override(quick_learner(frames))
     assert settings.run.budget_frames == frames
     assert settings.agent.warmup_steps + settings.exploration.epsilon_decay_steps < frames
     assert frames / settings.evaluation.eval_period_frames >= 6

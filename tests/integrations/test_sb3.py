@@ -25,14 +25,6 @@ SMALL = {"learning_starts": 100, "buffer_size": 1000, "policy_kwargs": {"net_arc
 SMALL |= {"seed": 0, "device": "cpu"}
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def model(n_envs=4, rule=RULE, **settings):
     env = make_vec_env("CartPole-v1", n_envs=n_envs, seed=0, env_kwargs={"max_episode_steps": 15})
     kwargs = {**SMALL, "replay_buffer_kwargs": {"prioritization": rule}, **settings}
@@ -68,7 +60,7 @@ def test_a_training_run_with_four_environments_completes():
     index.check_invariants()
     assert index.next_id == dqn.num_timesteps >= 3000
     assert index.stats()["updates_applied"] == dqn._n_updates * dqn.batch_size
-    assert index.stats()["decayed_share"] > 0.0
+    assert index.stats()["decayed_mass_seen"] > 0.0
 
 
 def test_priorities_equal_those_of_a_bare_index_fed_the_same_transitions():

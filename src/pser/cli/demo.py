@@ -9,6 +9,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pser.errors import PserError
 
@@ -61,7 +62,7 @@ def run(settings: Settings) -> None:
             seeds=tuple(range(settings.seeds)),
             out=runs,
             jobs=jobs,
-            **short_schedule(settings.frames),
+            **quick_learner(settings.frames),
         )
     )
 
@@ -74,12 +75,17 @@ def run(settings: Settings) -> None:
     print(f"Open this page in a browser:    {page.resolve()}")
 
 
-def short_schedule(frames: int) -> dict[str, int]:
-    """The minatar preset's periods, shortened to the budget: settings of `pser train` by name."""
+def quick_learner(frames: int) -> dict[str, Any]:
+    """Settings of `pser train` that learn something within the budget: larger steps, 3-step returns, short periods."""
     return {
         "budget_frames": frames,
         "num_envs": 8,
+        "n_step": 3,
+        "optimizer": "adam",
+        "learning_rate": 1e-3,
+        "optimizer_eps": 1e-8,
         "warmup_steps": min(2_000, frames // 4),
+        "epsilon_end": 0.05,
         "epsilon_decay_steps": frames // 2,
         "target_period_steps": 1_000,
         "eval_period_frames": frames // 6,

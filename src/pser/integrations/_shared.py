@@ -45,7 +45,7 @@ def require_prioritization(prioritization: object, where: str) -> Prioritization
 
 def beta_at(beta: Beta, added: int) -> float:
     """β after so many transitions were added."""
-    return float(beta(added)) if callable(beta) else beta
+    return float(beta(added) if callable(beta) else beta)
 
 
 def index_to_bytes(index: PriorityIndex) -> bytes:

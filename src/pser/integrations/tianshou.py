@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from tianshou.data import Batch, ReplayBuffer, ReplayBufferManager
+from tianshou.data.batch import alloc_by_keys_diff, create_value
 from tianshou.data.utils.converter import from_hdf5, to_hdf5
 
 from pser.errors import PserError, require
@@ -62,7 +63,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             True,
             "leave it out",
         )
-        super().__init__(size, **kwargs)
+        # Named bases, here and below: with many environments `super()` would be the manager of separate rings.
+        ReplayBuffer.__init__(self, size, **kwargs)
         self.beta = beta
         self.seed = seed
         self._start(PriorityIndex(self.maxsize, chosen, self._streams(), seed))
@@ -76,7 +78,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def add(self, batch: Any, buffer_ids: Any = None) -> tuple[Any, Any, Any, Any]:
         """One transition, with the largest priority ever recorded; returns what Tianshou's buffer returns."""
-        slots, returns, lengths, starts = super().add(batch, buffer_ids)
+        slots, returns, lengths, starts = ReplayBuffer.add(self, batch, buffer_ids)
         self.index.append(self._first)
         self._first = np.array(self.done[slots], bool).reshape(1)
         return slots, returns, lengths, starts
@@ -86,7 +88,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         stack_num, buffer.stack_num = buffer.stack_num, 1
         source = buffer.sample_indices(0)
         buffer.stack_num = stack_num
-        slots = super().update(buffer)
+        slots = ReplayBuffer.update(self, buffer)
         if len(slots):
             # A row goes on where it follows, in its own buffer, the row that was moved before it.
             firsts = np.ones(len(slots), bool)
@@ -134,7 +136,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def reset(self, keep_statistics: bool = False) -> None:
         """Forget every transition."""
-        super().reset(keep_statistics)
+        ReplayBuffer.reset(self, keep_statistics)
         old = self.index
         self._start(PriorityIndex(old.capacity, old.prioritization, old.num_streams, self.seed))
 
@@ -180,6 +182,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager):
     """The same for `buffer_num` environments, in step with each other or not."""
 
+    _meta: Any
+
     def __init__(
         self,
         total_size: int,
@@ -203,7 +207,6 @@ class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager
         self._before = np.full(self.maxsize, NOWHERE)
         self._after = np.full(self.maxsize, NOWHERE)
         self._newest = np.full(self.buffer_num, NOWHERE)
-        self.last_index = self._newest
         self._episodes = [(0.0, 0, 0)] * self.buffer_num
 
     @property
@@ -230,6 +233,7 @@ class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager
         self.index.append(self._first[streams], stream=streams)
         self._first[streams] = done
         self._size = len(self.index)
+        self.last_index = self._newest.copy()
         ended = [
             self._count(*row) for row in zip(slots.tolist(), streams.tolist(), rows.rew, done, strict=True)
         ]
@@ -259,13 +263,14 @@ class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager
         self._newest[stream] = slot
 
     def _store(self, slots: Ints, rows: Any) -> None:
+        rows.rew = np.asarray(rows.rew, float)
         if len(self._meta.get_keys()) == 0:
-            one = ReplayBuffer(self.maxsize, **self.options)
-            plain = Batch(rows, copy=True)
-            plain.rew = np.asarray(plain.rew, float)
-            self._meta = _allocated(plain, self.maxsize)
-            del one
-        self._meta[slots] = rows
+            self._meta = create_value(rows, self.maxsize, stack=False)
+        try:
+            self._meta[slots] = rows
+        except ValueError:  # a key that no row had before, say in `info`
+            alloc_by_keys_diff(self._meta, rows, self.maxsize, False)
+            self._meta[slots] = rows
 
     def _count(self, slot: int, stream: int, reward: Any, done: bool) -> tuple[Any, int, int]:
         """Return, length and first slot of the episode: return and length are 0 while it runs."""
@@ -274,3 +279,35 @@ class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager
         total, length = total + reward, length + 1
         self._episodes[stream] = (0.0, 0, slot) if done else (total, length, start)
         return (total, length, start) if done else (np.zeros_like(total), 0, start)
+
+    def update(self, buffer: ReplayBuffer) -> Any:
+        """Not offered, as in Tianshou: it would leave open which environment the data is of."""
+        raise PserError(
+            f"data cannot be moved into a buffer of {self.buffer_num} environments, got {type(buffer).__name__}: "
+            "use PrioritizedReplayBuffer"
+        )
+
+    def prev(self, index: Any) -> Any:
+        """The slot of the step before, or the same slot where an episode begins or its past was overwritten."""
+        return _follow(self._before, index)
+
+    def next(self, index: Any) -> Any:
+        """The slot of the step after, or the same slot where an episode ends."""
+        return _follow(self._after, index)
+
+    def unfinished_index(self) -> Any:
+        """The newest slots of the episodes that still run."""
+        newest = self._newest[self._newest != NOWHERE]
+        return newest[~self.done[newest].astype(bool)] if len(newest) else newest
+
+    def get_buffer_indices(self, start: int, stop: int) -> Any:
+        """Slots of an episode, from `start` to the one before `stop`, as the environment went through them."""
+        slots = [int(stop - 1) % self.maxsize]
+        while slots[-1] != start and self._before[slots[-1]] != NOWHERE:
+            slots.append(int(self._before[slots[-1]]))
+        return np.array(slots[::-1])
+
+
+def _follow(links: Ints, index: Any) -> Any:
+    slots = np.asarray(index, np.int64) % len(links)
+    return np.where(links[slots] == NOWHERE, slots, links[slots])

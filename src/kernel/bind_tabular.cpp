@@ -1,5 +1,4 @@
 // The Python class pser._kernel.TabularLoop.
-#include "tabular.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -7,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bindings.hpp"
+#include "tabular.hpp"
 #include "views.hpp"
 
 namespace pser {

@@ -1,0 +1,222 @@
+// Rules, Draws and Index for Python.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings.hpp"
+#include "draws.hpp"
+#include "index.hpp"
+#include "stats.hpp"
+#include "views.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace pser {
+
+namespace {
+
+Rules make_rules(const std::string& kind, double alpha, double eps, double eta, double rho, int32_t window, double decay_floor,
+                 bool add, bool decay_from_priority, bool decay_on_insert, bool stratified, bool weights_by_memory) {
+  Rules r;
+  r.kind = kind == "uniform" ? Kind::kUniform : kind == "rank" ? Kind::kRank : Kind::kProportional;
+  r.alpha = alpha;
+  r.eps = eps;
+  r.eta = eta;
+  r.rho = rho;
+  r.window = window;
+  r.decay_floor = decay_floor;
+  r.add = add;
+  r.decay_from_priority = decay_from_priority;
+  r.decay_on_insert = decay_on_insert;
+  r.stratified = stratified;
+  r.weights_by_memory = weights_by_memory;
+  return r;
+}
+
+void index_append(Index& self, nb::handle first, nb::handle priority, nb::handle stream, nb::handle ids) {
+  const View first_view(first, false), ids_view(ids, true);
+  const std::vector<View> priority_view = optional_view(priority), stream_view = optional_view(stream);
+  const int64_t count = first_view.count();
+  same_length(count, ids_view.count(), "ids");
+  if (!priority_view.empty()) same_length(count, priority_view[0].count(), "priorities");
+  if (!stream_view.empty()) same_length(count, stream_view[0].count(), "streams");
+  const bool* first_of = first_view.as<bool>();
+  const double* priority_of = optional<double>(priority_view);
+  const int64_t* stream_of = optional<int64_t>(stream_view);
+  int64_t* ids_out = ids_view.as<int64_t>();
+  Locked locked(self);
+  if (priority_of != nullptr) self.check_priorities(count, priority_of);
+  if (stream_of != nullptr) self.check_streams(count, stream_of);
+  self.append(count, first_of, priority_of, stream_of, ids_out);
+}
+
+void index_sample(Index& self, Draws& draws, double beta, nb::handle ids, nb::handle weights) {
+  const View ids_view(ids, true), weights_view(weights, true);
+  const int64_t count = ids_view.count();
+  same_length(count, weights_view.count(), "weights");
+  int64_t* ids_out = ids_view.as<int64_t>();
+  double* weights_out = weights_view.as<double>();
+  Locked locked(self);
+  self.require_not_empty(count);
+  self.sample(count, draws.next(count), beta, ids_out, weights_out, nullptr);
+}
+
+template <class Real>
+int64_t update_as(Index& self, int64_t count, const int64_t* ids, const Real* td_errors) {
+  Locked locked(self);
+  self.check_update(count, ids, td_errors);
+  return self.update(count, ids, td_errors);
+}
+
+int64_t index_update(Index& self, nb::handle ids, nb::handle td_errors) {
+  const View ids_view(ids, false), td_view(td_errors, false);
+  const int64_t count = ids_view.count();
+  if (ids_view.axes() != 1 || td_view.axes() != 1)
+    throw Error("ids and TD errors must have one axis, got " + std::to_string(ids_view.axes()) + " and " +
+                std::to_string(td_view.axes()) + ": flatten them");
+  same_length(count, td_view.count(), "TD errors");
+  const int64_t* id = ids_view.as<int64_t>();
+  if (td_view.is("f", 4)) return update_as(self, count, id, td_view.as<float>());
+  return update_as(self, count, id, td_view.as<double>());
+}
+
+// read(id) for each id still in memory, NaN for those overwritten.
+template <class Read>
+void read_ids(Index& self, nb::handle ids, nb::handle out, const Read& read) {
+  const View ids_view(ids, false), out_view(out, true);
+  const int64_t count = ids_view.count();
+  same_length(count, out_view.count(), "outputs");
+  const int64_t* id = ids_view.as<int64_t>();
+  double* value = out_view.as<double>();
+  Locked locked(self);
+  self.check_ids(count, id);
+  for (int64_t i = 0; i < count; ++i) value[i] = id[i] >= self.oldest_id() ? read(id[i]) : kMaxPrio;
+}
+
+nb::dict index_stats(Index& self) {
+  Stats s;
+  Counters c;
+  double total = 0.0, p_max = 0.0;
+  int64_t size = 0, added = 0;
+  {
+    Locked locked(self);
+    s = summarize(self);
+    c = self.counters();
+    total = self.total_mass();
+    p_max = self.max_priority();
+    size = self.size();
+    added = self.next_id();
+  }
+  nb::dict d;
+  d["size"] = size;
+  d["capacity"] = self.capacity();
+  d["added"] = added;
+  d["total_mass"] = total;
+  d["max_priority"] = p_max;
+  d["effective_sample_size"] = s.effective_sample_size;
+  d["decayed_share"] = s.decayed_share;
+  d["decayed_mass_seen"] = c.decayed_mass_seen;
+  d["decayed_mass_lost"] = c.decayed_mass_lost;
+  d["collapse"] = c.decayed_mass_seen > 0.0 ? c.decayed_mass_lost / c.decayed_mass_seen : 0.0;
+  d["age_mean"] = s.age_mean;
+  d["age_median"] = s.age_median;
+  d["replays_mean"] = s.replays_mean;
+  d["replays_max"] = s.replays_max;
+  d["never_replayed_share"] = s.never_replayed_share;
+  d["updates_applied"] = c.updates_applied;
+  d["updates_skipped_stale"] = c.updates_skipped_stale;
+  return d;
+}
+
+// The part of a memory's state that is not an array.
+nb::dict index_get_state(Index& self) {
+  nb::dict d;
+  d["next_id"] = self.next_id();
+  d["oldest_id"] = self.oldest_id();
+  d["max_priority"] = self.max_priority();
+  nb::list last;
+  for (int64_t id : self.last_id()) last.append(id);
+  d["last_id"] = last;
+  const Counters& c = self.counters();
+  d["updates_applied"] = c.updates_applied;
+  d["updates_skipped_stale"] = c.updates_skipped_stale;
+  d["decayed_mass_seen"] = c.decayed_mass_seen;
+  d["decayed_mass_lost"] = c.decayed_mass_lost;
+  return d;
+}
+
+void index_set_state(Index& self, nb::dict d) {
+  nb::list last = nb::cast<nb::list>(d["last_id"]);
+  if (nb::len(last) != self.last_id().size()) throw Error("the saved state has another number of streams");
+  for (size_t s = 0; s < self.last_id().size(); ++s) self.last_id()[s] = nb::cast<int64_t>(last[s]);
+  Counters& c = self.counters();
+  c.updates_applied = nb::cast<int64_t>(d["updates_applied"]);
+  c.updates_skipped_stale = nb::cast<int64_t>(d["updates_skipped_stale"]);
+  c.decayed_mass_seen = nb::cast<double>(d["decayed_mass_seen"]);
+  c.decayed_mass_lost = nb::cast<double>(d["decayed_mass_lost"]);
+  const auto next_id = nb::cast<int64_t>(d["next_id"]);
+  const auto oldest_id = nb::cast<int64_t>(d["oldest_id"]);
+  if (oldest_id < 0 || next_id < oldest_id || next_id - oldest_id > self.capacity()) throw Error("the saved ids contradict each other");
+  self.restore(next_id, oldest_id, nb::cast<double>(d["max_priority"]));
+}
+
+// The blocks as bytes, without a copy: what saving writes and loading fills.
+nb::object index_blocks(Index& self) {
+  return nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(self.blocks().data()),
+                                           self.blocks().size() * static_cast<int64_t>(sizeof(Block)), PyBUF_WRITE));
+}
+
+}  // namespace
+
+void bind_index(nb::module_& m) {
+  nb::class_<Rules>(m, "Rules")
+      .def("__init__",
+           [](Rules* r, const std::string& kind, double alpha, double eps, double eta, double rho, int32_t window, double decay_floor,
+              bool add, bool decay_from_priority, bool decay_on_insert, bool stratified, bool weights_by_memory) {
+             new (r) Rules(make_rules(kind, alpha, eps, eta, rho, window, decay_floor, add, decay_from_priority, decay_on_insert,
+                                      stratified, weights_by_memory));
+           },
+           nb::kw_only(), "kind"_a, "alpha"_a, "eps"_a, "eta"_a, "rho"_a, "window"_a, "decay_floor"_a, "add"_a,
+           "decay_from_priority"_a, "decay_on_insert"_a, "stratified"_a, "weights_by_memory"_a);
+
+  nb::class_<Draws>(m, "Draws")
+      .def("__init__",
+           [](Draws* d, nb::capsule bits) {
+             if (std::string(bits.name()) != "BitGenerator") throw nb::type_error("expected a NumPy bit generator's capsule");
+             new (d) Draws(static_cast<BitGenerator*>(bits.data()));
+           },
+           "bits"_a)
+      // A bit generator must outlive what draws from it; its capsule keeps nothing alive.
+      .def("fill", [](Draws& d, nb::handle out) {
+        const View view(out, true);
+        const double* values = d.next(view.count());
+        std::copy(values, values + view.count(), view.as<double>());
+      });
+
+  nb::class_<Index>(m, "Index")
+      .def(nb::init<int64_t, int64_t, const Rules&>(), "capacity"_a, "streams"_a, "rules"_a)
+      .def("append", &index_append, "first"_a, "priority"_a.none(), "stream"_a.none(), "ids"_a)
+      .def("sample", &index_sample)
+      .def("update", &index_update)
+      .def("priority", [](Index& i, nb::handle ids, nb::handle out) { read_ids(i, ids, out, [&](int64_t id) { return i.priority_of(id); }); })
+      .def("probability", [](Index& i, nb::handle ids, nb::handle out) { read_ids(i, ids, out, [&](int64_t id) { return i.probability_of(id); }); })
+      .def("cut", [](Index& i, int64_t stream) {
+             Locked locked(i);
+             i.check_streams(1, &stream);
+             i.cut(stream);
+           })
+      .def("stats", &index_stats)
+      .def("broken_invariant", [](Index& i) { Locked locked(i); return i.broken_invariant(); })
+      .def("get_state", &index_get_state)
+      .def("set_state", &index_set_state)
+      .def("blocks", &index_blocks)
+      .def("lock", [](Index& i) { nb::gil_scoped_release released; i.mutex().lock(); })
+      .def("unlock", [](Index& i) { i.mutex().unlock(); })
+      .def_prop_ro("next_id", &Index::next_id)
+      .def_prop_ro("oldest_id", &Index::oldest_id)
+      .def_prop_ro("size", &Index::size)
+      .def_prop_ro("max_priority", &Index::max_priority);
+}
+
+}  // namespace pser

@@ -1,0 +1,124 @@
+// The ring of slots: which ids are retained, where each lives, and who led to whom.
+//
+// A transition has a monotone id; it lives in slot id % capacity. A slot keeps the distance (in ids) back to its
+// predecessor: the previous step of the same stream in the same episode, or 0. That one number makes episode ends,
+// interleaved or asynchronous streams, the ring's edge and eviction the same simple walk.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "memory.hpp"
+#include "simd.hpp"
+
+namespace pser {
+
+// What is known of a transition beside its mass and its predecessor.
+struct Record {
+  double priority;   // raw p
+  float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
+  uint32_t replays;  // own updates since insertion
+};
+
+// Sixteen neighbouring slots. Most of an update only compares masses along a path: these share three cache lines.
+struct alignas(64) Block {
+  double mass[kFan];   // p^α, 0 for an empty slot: a leaf node of the tree
+  int32_t back[kFan];  // distance to the predecessor, 0 if there is none
+  Record record[kFan];
+};
+
+class Slots {
+ public:
+  Slots(int64_t capacity, int64_t streams)
+      : capacity_(capacity),
+        blocks_((capacity + kFan - 1) / kFan),
+        lockstep_(static_cast<size_t>(capacity / 64 + 1), 0),
+        last_id_(static_cast<size_t>(streams), -1) {}
+
+  int64_t capacity() const { return capacity_; }
+  int64_t streams() const { return static_cast<int64_t>(last_id_.size()); }
+  int64_t next_id() const { return next_id_; }
+  int64_t oldest_id() const { return oldest_id_; }
+  int64_t size() const { return next_id_ - oldest_id_; }
+  int64_t head() const { return head_; }  // the slot that the next transition will take
+  std::vector<int64_t>& last_id() { return last_id_; }
+  ZeroedArray<Block>& blocks() { return blocks_; }
+
+  static int lane(int64_t slot) { return static_cast<int>(slot & (kFan - 1)); }
+  double& mass(int64_t slot) { return blocks_[slot / kFan].mass[lane(slot)]; }
+  double mass(int64_t slot) const { return blocks_[slot / kFan].mass[lane(slot)]; }
+  Record& record(int64_t slot) { return blocks_[slot / kFan].record[lane(slot)]; }
+  const Record& record(int64_t slot) const { return blocks_[slot / kFan].record[lane(slot)]; }
+  int32_t back(int64_t slot) const { return blocks_[slot / kFan].back[lane(slot)]; }
+
+  int64_t slot_of(int64_t id) const {
+    const int64_t slot = head_ - (next_id_ - id);
+    return slot < 0 ? slot + capacity_ : slot;
+  }
+  int64_t id_in(int64_t slot) const { return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_); }
+  bool is_live(int64_t slot) const { return id_in(slot) >= oldest_id_ && id_in(slot) < next_id_; }
+
+  // The stream's next transition has no predecessor.
+  void cut(int64_t stream) { last_id_[static_cast<size_t>(stream)] = -1; }
+
+ protected:
+  // Take the head's slot for the stream's next transition, in a full ring from the oldest. Returns its id.
+  int64_t take_slot(int64_t stream, bool first) {
+    const int64_t id = next_id_, slot = head_;
+    if (size() == capacity_) ++oldest_id_;
+    ++next_id_;
+    head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
+    int64_t& last = last_id_[static_cast<size_t>(stream)];
+    // A predecessor a whole capacity back has just been overwritten.
+    set_back(slot, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
+    last = id;
+    return id;
+  }
+
+  void drop_oldest() { ++oldest_id_; }
+
+  // Take over saved ids; the blocks were filled already.
+  void restore_ids(int64_t next_id, int64_t oldest_id) {
+    next_id_ = next_id;
+    oldest_id_ = oldest_id;
+    head_ = next_id % capacity_;
+    for (int64_t id = oldest_id; id < next_id; ++id) set_back(slot_of(id), back(slot_of(id)));
+  }
+
+  // Is the predecessor exactly `streams` back? Told by a bit, for the bits stay in the cache.
+  PSER_INLINE bool in_lockstep(int64_t slot) const { return lockstep_[static_cast<size_t>(slot >> 6)] >> (slot & 63) & 1; }
+  PSER_INLINE int64_t distance_back(int64_t slot) const { return in_lockstep(slot) ? streams() : back(slot); }
+  void prefetch_back(int64_t slot) const { __builtin_prefetch(&lockstep_[static_cast<size_t>(slot >> 6)]); }
+
+  // How many slots before this one are in lockstep without a gap, as far as `enough` (and not past slot 0).
+  PSER_INLINE int64_t run_before(int64_t slot, int64_t enough) const {
+    int64_t run = 0;
+    while (slot >= 0 && run < enough) {
+      const int64_t bits = (slot & 63) + 1;
+      const uint64_t zeros = ~(lockstep_[static_cast<size_t>(slot >> 6)] << (64 - bits));
+      const int64_t ones = zeros == 0 ? 64 : __builtin_clzll(zeros);
+      if (ones < bits) return run + ones;
+      run += bits;
+      slot -= bits;
+    }
+    return run;
+  }
+
+ private:
+  void set_back(int64_t slot, int32_t distance) {
+    blocks_[slot / kFan].back[lane(slot)] = distance;
+    const uint64_t bit = uint64_t{1} << (slot & 63);
+    uint64_t& word = lockstep_[static_cast<size_t>(slot >> 6)];
+    word = distance == streams() ? word | bit : word & ~bit;
+  }
+
+  int64_t capacity_;
+  int64_t next_id_ = 0;
+  int64_t oldest_id_ = 0;
+  int64_t head_ = 0;  // next_id % capacity
+  ZeroedArray<Block> blocks_;
+  std::vector<uint64_t> lockstep_;
+  std::vector<int64_t> last_id_;  // of each stream, −1 if its next transition has no predecessor
+};
+
+}  // namespace pser
