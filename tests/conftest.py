@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from pser import _kernel
@@ -23,3 +24,11 @@ COMMON = {
 settings.register_profile("default", max_examples=40, stateful_step_count=30, derandomize=True, **COMMON)
 settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def _exact_small_numbers():
+    """Training flushes denormal numbers to zero, for speed; the memory is tested on all numbers."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)

@@ -1,6 +1,6 @@
 """Frames per second of this trainer beside stable-baselines3's DQN: one interleaved run, one thread each.
 
-    python -m benchmarks.train [--quick] [--out docs/benchmarks-train.md]
+    python -m benchmarks.train.run [--quick] [--out docs/benchmarks-train.md]
 
 Every contender is a process that stands still until it is its turn; turns follow each other in rounds, so that
 whatever else the machine does meets all of them alike. Ratios are medians of the rounds' own ratios.
