@@ -12,7 +12,7 @@ from typing import Literal
 import gymnasium as gym
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 import tyro
 from torch import nn
 

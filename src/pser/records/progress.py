@@ -110,7 +110,8 @@ class LiveProgress:
         cells = _cells(self._row, self._budget)
         for start in range(0, len(cells), 3):
             table.add_row(*(f"[dim]{name}[/] {value}" for name, value in cells[start : start + 3]))
-        bar = ProgressBar(total=self._budget, completed=min(self._row["frames"], self._budget))
+        bar = Table.grid(expand=True)  # a bar by itself does not end its line
+        bar.add_row(ProgressBar(total=self._budget, completed=min(self._row["frames"], self._budget)))
         return Panel(Group(bar, table, self._evaluation), title=self._title, width=100)
 
 

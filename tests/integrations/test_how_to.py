@@ -1,0 +1,72 @@
+"""The programs of the how-to pages for other libraries: at most 40 lines, the same as in examples/, and they run."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = {
+    "stable-baselines3.md": ("stable_baselines3", "sb3_cartpole.py", "1200"),
+    "torchrl.md": ("torchrl", "torchrl_cartpole.py", "256"),
+    "tianshou.md": ("tianshou", "tianshou_cartpole.py", "1280"),
+}
+"""Page → (module it needs, example of the same program, small budget)."""
+
+
+def programs_of(page):
+    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run(path, *arguments):
+    done = subprocess.run(
+        [sys.executable, str(path), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", [*PROGRAMS, "cleanrl.md"])
+def test_a_program_has_at_most_forty_lines(page):
+    assert [
+        len(program.splitlines()) for program in programs_of(page) if len(program.splitlines()) > 40
+    ] == []
+
+
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_the_program_of_a_page_is_the_example(page):
+    [program] = programs_of(page)
+    example = (ROOT / "examples" / PROGRAMS[page][1]).read_text(encoding="utf-8")
+    assert example.partition("\n\n")[2] == program
+
+
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_the_program_of_a_page_runs(page):
+    module, example, budget = PROGRAMS[page]
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")
+    assert re.search(r"mean return over 20 episodes: \d", run(ROOT / "examples" / example, budget))
+
+
+def test_the_memory_part_of_the_one_file_example_runs(tmp_path):
+    [program] = programs_of("cleanrl.md")
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    assert float(run(tmp_path / "program.py")) > 1.0
+
+
+@pytest.mark.parametrize("prioritization", ["pser", "per", "uniform"])
+def test_the_one_file_example_trains(prioritization):
+    options = ["--total-timesteps", "400", "--learning-starts", "200", "--eval-episodes", "2"]
+    printed = run(
+        ROOT / "examples" / "cleanrl_dqn.py", *options, "--prioritization", prioritization, "--n-step", "3"
+    )
+    assert re.search(r"mean return over 2 episodes: \d", printed)
