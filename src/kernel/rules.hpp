@@ -44,7 +44,7 @@ inline double power(double x, double a) {
 // p = |δ| + ε (Eq. 4).
 inline double fresh_priority(double td_error, double eps) { return std::fabs(td_error) + eps; }
 
-// p ← max(|δ| + ε, η·p) (Eq. 9).
+// p ← max(|δ| + ε, η·p) (Eq. 10).
 inline double retained_priority(double fresh, double eta, double previous) {
   const double kept = eta * previous;
   return kept > fresh ? kept : fresh;

@@ -12,7 +12,7 @@ LONGEST_WINDOW = 65_536
 
 
 def derived_window(rho: float) -> int:
-    """W = ⌊ln 0.01 / ln ρ⌋: decay until 1% is left (Brittain et al. 2019, Eq. 8 with its sign corrected)."""
+    """W = ⌊ln 0.01 / ln ρ⌋: decay until 1% is left (Brittain et al. 2019, Eq. 9 with its sign corrected)."""
     if rho <= 0.0:
         return 0
     return min(math.floor(math.log(0.01) / math.log(rho)), LONGEST_WINDOW)
