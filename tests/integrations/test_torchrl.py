@@ -1,5 +1,7 @@
 """The TorchRL adapter, against the library itself."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -316,3 +318,44 @@ def test_nan_td_errors_are_refused():
     memory.sample()
     with pytest.raises(pser.PserError, match="finite"):
         memory.update_priority(torch.tensor([0]), torch.tensor([float("nan")]))
+
+
+def test_a_training_run_with_four_environments_completes():
+    with warnings.catch_warnings():
+        # TorchRL 0.14 warns about its own classes while it is imported.
+        warnings.filterwarnings(
+            "ignore", message="Creating VanillaWeightUpdater", category=DeprecationWarning
+        )
+        collectors = pytest.importorskip("torchrl.collectors")
+    from torchrl.envs import GymEnv, SerialEnv
+    from torchrl.modules import MLP, QValueActor
+    from torchrl.objectives import DQNLoss
+
+    torch.manual_seed(0)
+    kwargs = {"env_name": "CartPole-v1", "categorical_action_encoding": True}
+    env = SerialEnv(4, GymEnv, create_env_kwargs=kwargs)
+    network = MLP(in_features=4, out_features=2, num_cells=[16])
+    actor = QValueActor(network, spec=GymEnv(**kwargs).action_spec, action_space="categorical")
+    rule = pser.PSER(rho=0.95, window=5, eta=0.0)  # strong decay, to be seen among so few updates
+    memory = buffer(size=1000, ndim=2, td_errors="squared", rule=rule)
+    loss = DQNLoss(actor, delay_value=False)
+    optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
+    updates = 0
+    options = {"frames_per_batch": 200, "total_frames": 2000, "auto_register_policy_transforms": True}
+    for data in collectors.Collector(env, actor, **options):
+        memory.extend(data)
+        for _ in range(15):
+            batch = memory.sample()
+            optimizer.zero_grad()
+            loss(batch)["loss"].backward()
+            optimizer.step()
+            memory.update_tensordict_priority(batch)
+            updates += 1
+    index = memory.sampler.index
+    index.check_invariants()
+    assert index.next_id == 2000
+    assert index.stats()["updates_applied"] == updates * 16
+    assert index.stats()["decayed_mass_seen"] > 0.0
+    # The last batch's priorities are the roots of what the loss wrote, unless a later step's decay holds more.
+    ids = 1000 + batch["index"][:, 0].numpy() * 4 + batch["index"][:, 1].numpy()
+    assert (index.priority(ids) >= batch["td_error"][:, 0].sqrt().numpy()).all()

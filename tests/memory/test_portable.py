@@ -25,7 +25,11 @@ print(digest.hexdigest(), pser._kernel.has_avx2())
 
 def run(**environment: str) -> list[str]:
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return result.stdout.split()
 

@@ -55,9 +55,11 @@ def _linear_backward(layer: nn.Linear, x: Tensor, gradient: Tensor, onward: bool
 
 def _conv_backward(layer: nn.Conv2d, x: Tensor, gradient: Tensor, onward: bool) -> Tensor:
     """The convolution's own backward pass; ∂/∂x only if something comes before."""
-    to_input, weight, bias = torch.ops.aten.convolution_backward(
+    to_input, weight, _ = torch.ops.aten.convolution_backward(
         gradient, x, layer.weight, None, layer.stride, [0, 0], [1, 1], False, [0, 0], 1, [onward, True, False]
     )
-    layer.weight.grad.copy_(weight)  # type: ignore[union-attr]
+    assert layer.weight.grad is not None
+    assert layer.bias is not None
+    layer.weight.grad.copy_(weight)
     torch.sum(gradient, (0, 2, 3), out=layer.bias.grad)
-    return to_input if onward else gradient  # type: ignore[no-any-return]
+    return to_input if onward else gradient
