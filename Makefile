@@ -22,7 +22,7 @@ $(BIN)/python:
 .stamps/tools: constraints.txt pyproject.toml | $(BIN)/python
 	@mkdir -p .stamps
 	$(INSTALL) torch
-	$(INSTALL) $(BUILD_TOOLS) --group test --group lint
+	$(INSTALL) $(BUILD_TOOLS) --group test --group lint --group integrations
 	@touch $@
 
 .stamps/build: .stamps/tools $(KERNEL)

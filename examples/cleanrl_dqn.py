@@ -39,6 +39,8 @@ class Args:
     """updates between copies to the target network"""
     batch_size: int = 64
     learning_rate: float = 1e-3
+    anneal_lr: bool = True
+    """let the learning rate fall to 0 over the run, which steadies the last policy"""
     gamma: float = 0.99
     start_e: float = 1.0
     """exploration at the start"""
@@ -115,6 +117,11 @@ def main(args: Args) -> float:
     )
     epsilon = pser.Anneal(start=args.start_e, end=args.end_e, steps=args.exploration_timesteps)
     beta = pser.Anneal(start=args.start_beta, end=1.0, steps=args.total_timesteps)
+    learning_rate = pser.Anneal(
+        start=args.learning_rate,
+        end=0.0 if args.anneal_lr else args.learning_rate,
+        steps=args.total_timesteps,
+    )
 
     started, updates, recent = time.time(), 0, []
     observation, _ = envs.reset(seed=args.seed)
@@ -137,6 +144,7 @@ def main(args: Args) -> float:
         # Learn.
         if global_step < args.learning_starts:
             continue
+        optimizer.param_groups[0]["lr"] = learning_rate(global_step)
         for _ in range(args.updates_per_step):
             batch = memory.sample(args.batch_size, beta=beta(global_step))
             with torch.no_grad():

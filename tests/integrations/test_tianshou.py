@@ -247,6 +247,14 @@ def test_a_file_without_priorities_is_refused(tmp_path):
         PrioritizedReplayBuffer.load_hdf5(str(tmp_path / "plain.hdf5"))
 
 
+def test_a_file_of_many_environments_is_refused_by_the_buffer_for_one(tmp_path):
+    memory = vector()
+    memory.add(rows(0, [0, 1]))
+    memory.save_hdf5(str(tmp_path / "many.hdf5"))
+    with pytest.raises(pser.PserError, match="use PrioritizedVectorReplayBuffer"):
+        PrioritizedReplayBuffer.load_hdf5(str(tmp_path / "many.hdf5"))
+
+
 def test_data_moved_from_another_buffer_keeps_its_sequences():
     source = ReplayBuffer(6)
     for step in range(8):

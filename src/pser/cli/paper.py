@@ -80,7 +80,7 @@ def _show(numbers: "PaperAnalysis", claims: "Sequence[Claim]") -> None:
     console.print(verdicts)
     aggregates = Table(title="Human-normalised, 55 games [95% interval over games]", title_justify="left")
     for column in ("", "PSER", "PER", "PSER − PER"):
-        aggregates.add_column(column, justify="left" if not column else "right", no_wrap=bool(column))
+        aggregates.add_column(column, justify="left" if not column else "right", no_wrap=True)
     for name, a in numbers.aggregates.items():
         cells = (interval(a.pser), interval(a.per), interval(a.difference, sign=True))
         aggregates.add_row(name, *(cell.replace("[", r"\[") for cell in cells))

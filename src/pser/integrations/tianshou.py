@@ -167,6 +167,9 @@ class PrioritizedReplayBuffer(ReplayBuffer):
                 f"{Path(path).name} holds a buffer without priorities: load it with Tianshou's own class, "
                 "then call update of a prioritized buffer"
             )
+        if ("buffer_num" in state) != issubclass(cls, PrioritizedVectorReplayBuffer):
+            right = "PrioritizedVectorReplayBuffer" if "buffer_num" in state else "PrioritizedReplayBuffer"
+            raise PserError(f"{Path(path).name} was saved by another class, got {cls.__name__}: use {right}")
         buffer = cls.__new__(cls)
         buffer.__setstate__(state)
         return buffer
@@ -227,9 +230,9 @@ class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager
             )
         slots = (self.index.next_id + np.arange(len(streams))) % self.maxsize
         done = rows.done.astype(bool)
+        self._store(slots, rows)
         for slot, stream in zip(slots, streams, strict=True):
             self._link(int(slot), int(stream))
-        self._store(slots, rows)
         self.index.append(self._first[streams], stream=streams)
         self._first[streams] = done
         self._size = len(self.index)
