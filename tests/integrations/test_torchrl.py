@@ -320,6 +320,16 @@ def test_nan_td_errors_are_refused():
         memory.update_priority(torch.tensor([0]), torch.tensor([float("nan")]))
 
 
+def test_data_with_a_nan_td_error_is_refused_and_then_counts_as_data_without_one():
+    memory = buffer(kind=ReplayBuffer)
+    index = memory.extend(steps([False, True, False]))
+    with pytest.raises(pser.PserError, match="finite"):
+        memory.update_priority(index, torch.tensor([1.0, float("nan"), 1.0]))
+    memory.sample()
+    assert all_priorities(memory).tolist() == [1.0, 1.0, 1.0]
+    assert memory.sampler._ended.tolist() == [False]
+
+
 def test_a_training_run_with_four_environments_completes():
     with warnings.catch_warnings():
         # TorchRL 0.14 warns about its own classes while it is imported.

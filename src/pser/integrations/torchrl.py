@@ -143,6 +143,10 @@ class PSERSampler(
             raise PserError("update_priority needs the storage, got None: call ReplayBuffer.update_priority")
         errors = torch.as_tensor(priority).detach().cpu().to(torch.float64).reshape(-1).numpy()
         given = None if (errors == NO_PRIORITY).all() else errors
+        if given is not None and not np.isfinite(given).all():
+            raise PserError(
+                f"TD errors must be finite, got {given[~np.isfinite(given)][0]}: check the network"
+            )
         if given is not None and self.td_errors == "squared":
             given = _root(given)
         if self._index is None and not self._written:  # data that was there before: TorchRL announces it so
@@ -164,7 +168,6 @@ class PSERSampler(
         index = self._index_for(storage)
         batches = [_flat(written, storage) for written in self._written]
         if batches:
-            dones, trajectories = self._ends(storage)
             slots = np.concatenate(batches)
             expected = (index.next_id + np.arange(len(slots))) % index.capacity
             if not np.array_equal(slots, expected):
@@ -175,7 +178,7 @@ class PSERSampler(
             # What was overwritten before it was read can be no predecessor: only the last `capacity` rows count.
             lost = max(0, len(slots) - index.capacity)
             firsts = np.ones(len(slots), bool)
-            firsts[lost:] = self._firsts(slots[lost:], dones, trajectories, fresh=lost > 0)
+            firsts[lost:] = self._firsts(*self._ends(storage, slots[lost:]), fresh=lost > 0)
             self._append(index, firsts, last_td_errors)
             self._written.clear()
         if len(index) != len(storage):
@@ -196,19 +199,22 @@ class PSERSampler(
         if last_td_errors is not None:
             index.append(firsts[plain:], stream=streams[plain:], td_error=last_td_errors)
 
-    def _firsts(self, slots: Ints, dones: Any, trajectories: Any, *, fresh: bool) -> NDArray[np.bool_]:
+    def _firsts(
+        self, dones: NDArray[np.bool_], trajectories: Ints | None, *, fresh: bool
+    ) -> NDArray[np.bool_]:
         """Which rows begin a sequence: the row before, of the same stream, was done or of another trajectory."""
-        streams = len(self._ended)
-        ended = np.concatenate([np.ones(streams, bool) if fresh else self._ended, dones[slots]])
-        firsts = ended[: len(slots)].copy()
-        self._ended = ended[len(slots) :]
+        rows, streams = len(dones), len(self._ended)
+        ended = np.concatenate([np.ones(streams, bool) if fresh else self._ended, dones])
+        firsts = ended[:rows].copy()
+        self._ended = ended[rows:]
         if trajectories is not None:
-            names = np.concatenate([self._trajectory, trajectories[slots]])
-            firsts |= names[: len(slots)] != names[streams:]
-            self._trajectory = names[len(slots) :]
+            names = np.concatenate([self._trajectory, trajectories])
+            firsts |= names[:rows] != names[streams:]
+            self._trajectory = names[rows:]
         return firsts
 
-    def _ends(self, storage: Storage) -> tuple[NDArray[np.bool_], Ints | None]:
+    def _ends(self, storage: Storage, slots: Ints) -> tuple[NDArray[np.bool_], Ints | None]:
+        """Of these rows: the done flags, and the trajectories if they are stored."""
         data = storage[:]
         if not is_tensor_collection(data):
             raise PserError(
@@ -226,8 +232,9 @@ class PSERSampler(
                 "give the right done_key"
             )
         trajectory = data.get(self._trajectory_key, None)
-        names = None if trajectory is None else trajectory.reshape(-1).cpu().numpy().astype(np.int64)
-        return done.reshape(-1).cpu().numpy(), names
+        rows = torch.as_tensor(slots, device=done.device)
+        names = None if trajectory is None else trajectory.reshape(-1)[rows].cpu().numpy().astype(np.int64)
+        return done.reshape(-1)[rows].cpu().numpy().astype(bool), names
 
     def _index_for(self, storage: Storage) -> PriorityIndex:
         shape = _rows_shape(storage)
