@@ -11,9 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {
-    "stable-baselines3.md": ("stable_baselines3", "sb3_cartpole.py", "1200"),
+    "stable-baselines3.md": ("stable_baselines3", "sb3_cartpole.py", "1100"),
     "torchrl.md": ("torchrl", "torchrl_cartpole.py", "256"),
-    "tianshou.md": ("tianshou", "tianshou_cartpole.py", "1280"),
+    "tianshou.md": ("tianshou", "tianshou_cartpole.py", "5"),
 }
 """Page → (module it needs, example of the same program, small budget)."""
 
