@@ -40,6 +40,11 @@ ENVIRONMENTS = {
         constraints=HERE / "constraints.txt",
         packages=(
             *("cpprb", "tianshou", "ReplayTables-andnp", "torch", "numpy"),
+            *(
+                "stable-baselines3",
+                "tensordict",
+                "torchrl",
+            ),  # for the adapters; TorchRL's own tree needs the other one
             *("scikit-build-core", "nanobind", "cmake", "ninja"),
         ),
         with_pser=True,

@@ -47,6 +47,9 @@ PEERS: dict[str, str] = {
     "torchrl": TORCHRL,
     "replaytables": MAIN,
     "plain_copy": MAIN,
+    "sb3_adapter": MAIN,
+    "tianshou_adapter": MAIN,
+    "torchrl_adapter": MAIN,
 }
 """Module in `benchmarks.peers` → the environment it runs in. A new row is a module and a line here."""
 

@@ -10,6 +10,8 @@ from benchmarks.coordinate import Measurements
 
 OURS = "ours"
 COPY = "plain_copy"
+ADAPTER = "_adapter"
+"""How the module of a library that runs on our priorities ends."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,9 @@ class Numbers:
         return statistics.median(a / b for a, b in pairs)
 
     def peers(self, case: str) -> list[str]:
-        """Other libraries measured on a case."""
-        return [module for module in self._times.get(case, {}) if module not in (OURS, COPY)]
+        """Other libraries measured on a case, each with its own replay (not with ours inside)."""
+        others = (module for module in self._times.get(case, {}) if module not in (OURS, COPY))
+        return [module for module in others if not module.endswith(ADAPTER)]
 
     def fastest(self, *cases: str) -> tuple[str, str]:
         """Case and module of the fastest other library; of several cases, each counts with its best."""
