@@ -74,6 +74,7 @@ drift: .stamps/build  ## 100 million random updates: does the root still equal t
 stress: .stamps/build  ## Two threads on one memory for 30 seconds
 	$(BIN)/python -m benchmarks.stress
 
+docs: export NO_MKDOCS_2_WARNING := 1
 docs: .stamps/build  ## Build the documentation site into site/
 	$(INSTALL) --group docs
 	$(BIN)/mkdocs build --strict
