@@ -186,13 +186,7 @@ void bind_index(nb::module_& m) {
              if (std::string(bits.name()) != "BitGenerator") throw nb::type_error("expected a NumPy bit generator's capsule");
              new (d) Draws(static_cast<BitGenerator*>(bits.data()));
            },
-           "bits"_a)
-      // A bit generator must outlive what draws from it; its capsule keeps nothing alive.
-      .def("fill", [](Draws& d, nb::handle out) {
-        const View view(out, true);
-        const double* values = d.next(view.count());
-        std::copy(values, values + view.count(), view.as<double>());
-      });
+           "bits"_a);  // the generator must outlive this: its capsule keeps nothing alive
 
   nb::class_<Index>(m, "Index")
       .def(nb::init<int64_t, int64_t, const Rules&>(), "capacity"_a, "streams"_a, "rules"_a)
