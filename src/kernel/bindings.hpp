@@ -28,5 +28,6 @@ inline void same_length(int64_t a, int64_t b, const char* what) {
 void bind_index(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
 void bind_tabular(nanobind::module_& m);
+void bind_rmsprop(nanobind::module_& m);
 
 }  // namespace pser

@@ -9,7 +9,7 @@ namespace nb = nanobind;
 using namespace pser;
 
 NB_MODULE(_kernel, m) {
-  m.doc() = "Compiled rules of the replay memory.";
+  m.doc() = "Compiled rules of the replay memory, and the loops of the learners that Python is too slow for.";
   nb::set_leak_warnings(false);
   static nb::object error_type = nb::module_::import_("pser.errors").attr("PserError");
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
@@ -32,4 +32,5 @@ NB_MODULE(_kernel, m) {
   bind_index(m);
   bind_store(m);
   bind_tabular(m);
+  bind_rmsprop(m);
 }

@@ -127,3 +127,16 @@ class TabularLoop:
     def masses(self) -> list[float]: ...
     @property
     def curve(self) -> list[float]: ...
+
+def rmsprop(
+    theta: Any,
+    gradient: Any,
+    square: Any,
+    mean: Any,
+    velocity: Any,
+    *,
+    learning_rate: float,
+    decay: float,
+    eps: float,
+    momentum: float,
+) -> None: ...

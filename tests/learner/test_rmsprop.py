@@ -1,9 +1,15 @@
 """RMSProp against its equations in NumPy."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
 
+import pser
+from pser import _kernel
 from pser.learner.rmsprop import RMSProp
 
 torch.set_num_threads(1)
@@ -20,17 +26,28 @@ def restated(gradients, *, lr, decay, eps, momentum, centered):
         yield theta
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # by the kernel; by PyTorch's operations
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_steps_equal_the_equations(centered, momentum):
+def test_steps_equal_the_equations(dtype, centered, momentum):
     settings = {"lr": 0.01, "decay": 0.95, "eps": 1e-5, "momentum": momentum, "centered": centered}
     gradients = np.random.default_rng(0).normal(size=(20, 31))
-    theta = torch.nn.Parameter(torch.zeros(31))
+    theta = torch.nn.Parameter(torch.zeros(31, dtype=dtype))
     optimizer = RMSProp([theta], **settings)
     for gradient, expected in zip(gradients, restated(gradients, **settings), strict=True):
-        theta.grad = torch.tensor(gradient, dtype=torch.float32)
+        theta.grad = torch.tensor(gradient, dtype=dtype)
         optimizer.step()
         np.testing.assert_allclose(theta.detach().numpy(), expected, rtol=2e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
+def test_a_constant_gradient_never_makes_the_spread_negative(size):
+    theta = torch.nn.Parameter(torch.zeros(size))
+    optimizer = RMSProp([theta], lr=0.1, decay=0.5, eps=1e-12)
+    for _ in range(50):
+        theta.grad = torch.full((size,), 1234.567)
+        optimizer.step()
+    assert torch.isfinite(theta).all()
 
 
 def test_eps_is_inside_the_root():
@@ -44,3 +61,32 @@ def test_a_parameter_without_gradient_stays():
     theta = torch.nn.Parameter(torch.ones(3))
     RMSProp([theta], lr=1.0).step()
     assert theta.tolist() == [1, 1, 1]
+
+
+def test_averages_of_another_length_are_refused():
+    values, short = np.zeros(4, np.float32), np.zeros(3, np.float32)
+    rule = {"learning_rate": 0.1, "decay": 0.9, "eps": 1e-5, "momentum": 0.0}
+    with pytest.raises(pser.PserError, match="same length"):
+        _kernel.rmsprop(values, values.copy(), short, None, None, **rule)
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    program = """
+import hashlib, numpy as np
+from pser import _kernel
+rng = np.random.default_rng(0)
+theta, square, mean, velocity = (np.zeros(1003, np.float32) for _ in range(4))
+for _ in range(30):
+    gradient = rng.normal(size=1003).astype(np.float32)
+    _kernel.rmsprop(
+        theta, gradient, square, mean, velocity, learning_rate=0.01, decay=0.95, eps=1e-5, momentum=0.5
+    )
+print(hashlib.sha256(theta.tobytes() + velocity.tobytes()).hexdigest())
+"""
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for environment in (os.environ | {"PSER_PORTABLE": "1"}, dict(os.environ))
+    ]
+    assert printed[0] == printed[1]

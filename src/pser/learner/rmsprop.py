@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from pser import _kernel
+
 
 class RMSProp(Optimizer):
     """θ ← θ − v with v = momentum·v + lr·g / √(E[g²] − E[g]² + ε) (Graves 2013, Eqs. 38–41).
@@ -26,7 +28,6 @@ class RMSProp(Optimizer):
     ) -> None:
         defaults = {"lr": lr, "decay": decay, "eps": eps, "momentum": momentum, "centered": centered}
         super().__init__(params, defaults)
-        self._scratch: dict[Tensor, Tensor] = {}
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -42,26 +43,59 @@ class RMSProp(Optimizer):
         return loss
 
     def _step_one(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        """Six passes over the parameter; `square` holds E[g²] + ε, which saves the pass that adds ε."""
-        state, blend = self.state[parameter], 1 - group["decay"]
+        state = self.state[parameter]
         if not state:
-            state["square"] = torch.full_like(parameter, group["eps"])
+            state["square"] = torch.zeros_like(parameter)
             if group["centered"]:
                 state["mean"] = torch.zeros_like(parameter)
             if group["momentum"]:
                 state["velocity"] = torch.zeros_like(parameter)
-        square = state["square"]
-        if parameter not in self._scratch:
-            self._scratch[parameter] = torch.empty_like(square)
-        scratch = self._scratch[parameter]
-        torch.addcmul(square.new_full((), group["eps"]), gradient, gradient, out=scratch)
-        divisor = square.lerp_(scratch, blend)
-        if group["centered"]:
-            mean = state["mean"].lerp_(gradient, blend)
-            divisor = torch.addcmul(square, mean, mean, value=-1, out=scratch)
-        root = torch.sqrt(divisor, out=scratch)
-        if group["momentum"]:
-            velocity = state["velocity"].mul_(group["momentum"])
-            parameter.sub_(velocity.addcdiv_(gradient, root, value=group["lr"]))
-        else:
-            parameter.addcdiv_(gradient, root, value=-group["lr"])
+        update = one_pass if _is_plain(parameter) and _is_plain(gradient) else many_passes
+        update(parameter.detach(), gradient, state["square"], state.get("mean"), state.get("velocity"), group)
+
+
+def one_pass(
+    theta: Tensor,
+    gradient: Tensor,
+    square: Tensor,
+    mean: Tensor | None,
+    velocity: Tensor | None,
+    group: dict[str, Any],
+) -> None:
+    """The update by the kernel: every value is read and written once."""
+    _kernel.rmsprop(
+        theta.numpy(),
+        gradient.numpy(),
+        square.numpy(),
+        None if mean is None else mean.numpy(),
+        None if velocity is None else velocity.numpy(),
+        learning_rate=group["lr"],
+        decay=group["decay"],
+        eps=group["eps"],
+        momentum=group["momentum"],
+    )
+
+
+def many_passes(
+    theta: Tensor,
+    gradient: Tensor,
+    square: Tensor,
+    mean: Tensor | None,
+    velocity: Tensor | None,
+    group: dict[str, Any],
+) -> None:
+    """The same update for any device and layout, by PyTorch's operations."""
+    blend = 1 - group["decay"]
+    spread = square.lerp_(gradient * gradient, blend)
+    if mean is not None:
+        mean.lerp_(gradient, blend)
+        spread = (square - mean * mean).clamp_(min=0)  # rounding could make it negative
+    step = group["lr"] * gradient / (spread + group["eps"]).sqrt_()
+    if velocity is not None:
+        step = velocity.mul_(group["momentum"]).add_(step)
+    theta.sub_(step)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether the kernel can read the tensor: float32, one piece of the computer's own memory."""
+    return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous()
