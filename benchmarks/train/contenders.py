@@ -1,17 +1,16 @@
-"""The trainers that are compared: each runs a number of steps when asked and says how long it took."""
+"""The trainers that are compared: each trains for a number of steps when asked and says how long it took."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 
 from pser.learner.device import configure_torch
 from pser.learner.events import IntervalLogged
 from pser.learner.games import training_game
-from pser.learner.loop import Trainer, observation_shape
+from pser.learner.loop import Trainer, build_memory, observation_shape
 from pser.learner.presets import preset_settings
 from pser.learner.settings import TrainSettings
 
@@ -22,15 +21,18 @@ class Task:
 
     env: str
     preset: str
+    frames_per_step: int
     segment_steps: int
     capacity: int
-    warmup_steps: int
+    fill_steps: int
+    """Steps in a memory before anything is learned from it."""
 
 
 TASKS = {
-    "minatar": Task("minatar:breakout", "minatar", 2_000, 100_000, 2_000),
-    "atari": Task("atari:Breakout", "paper", 100, 20_000, 1_000),
+    "minatar": Task("minatar:breakout", "minatar", 1, 400, 100_000, 4_000),
+    "atari": Task("atari:Breakout", "paper", 4, 40, 20_000, 1_000),
 }
+STRATEGIES = ("uniform", "per", "pser")
 EPSILON = 0.1
 LEARNING_RATE = 1e-4
 MAX_GRAD_NORM = 10.0
@@ -43,7 +45,7 @@ def settings_of(task: Task, replay: str) -> TrainSettings:
             "replay": replay,
             "num_envs": 1,
             "capacity": task.capacity,
-            "warmup_steps": task.warmup_steps,
+            "warmup_steps": task.fill_steps * len(STRATEGIES),
             "update_period_steps": 4,
             "target_period_steps": 10_000,
             "optimizer": "adam",
@@ -55,46 +57,62 @@ def settings_of(task: Task, replay: str) -> TrainSettings:
             "eval_period_frames": 0,
             "checkpoint_period_frames": 0,
             "budget_frames": 10**12,
-            "log_period_frames": task.segment_steps * (4 if task.env.startswith("atari") else 1),
+            "log_period_frames": task.segment_steps * task.frames_per_step,
         }
     )
 
 
 class Contender(Protocol):
-    def segment(self) -> dict[str, float]:
-        """Train for the task's segment; wall and CPU seconds."""
+    def segment(self, strategy: str) -> dict[str, float]:
+        """Train for the task's segment; wall and CPU seconds, and where they went if that is known."""
 
 
 class Ours:
-    """This project's trainer, with one of its replay strategies."""
+    """This project's trainer: one agent and one game, and a memory of each strategy to train it from.
 
-    def __init__(self, task: Task, replay: str) -> None:
-        settings = settings_of(task, replay)
-        device = configure_torch("cpu", 1)
-        self.trainer = Trainer(settings, training_game(settings), device)
-        self.spent: dict[str, float] = {"network": 0.0, "game": 0.0}
+    Two processes, or two networks in one, differ by more than the strategies do (where their arrays happen to lie);
+    here only the memory is exchanged between segments.
+    """
+
+    def __init__(self, task: Task) -> None:
+        settings = settings_of(task, "uniform")
+        self.trainer = Trainer(settings, training_game(settings), configure_torch("cpu", 1))
+        self.memories = {
+            name: build_memory(settings_of(task, name), self.trainer.game) for name in STRATEGIES
+        }
+        self.spent = {"network": 0.0, "game": 0.0, "memory": 0.0}
         agent = self.trainer.agent
-        for owner, method in (
-            (agent.online, "forward_saving"),  # `forward` calls it, too
-            (agent.online, "backward"),
-            (agent.target, "forward_saving"),
-            (agent.online_flat, "clip_gradients"),
-            (agent.optimizer, "step"),
+        for owner, method, part in (
+            (agent.online, "forward_saving", "network"),  # `forward` calls it, too
+            (agent.online, "backward", "network"),
+            (agent.target, "forward_saving", "network"),
+            (agent.online_flat, "clip_gradients", "network"),
+            (agent.optimizer, "step", "network"),
+            (self.trainer.game, "step", "game"),
+            *((memory, "add", "memory") for memory in self.memories.values()),
+            *((memory, "sample", "memory") for memory in self.memories.values()),
+            *((memory, "update_priorities", "memory") for memory in self.memories.values()),
         ):
-            _time_calls(owner, method, self.spent, "network")
-        _time_calls(self.trainer.game, "step", self.spent, "game")
+            _time_calls(owner, method, self.spent, part)
         self.events = self.trainer.train()
-        while self.trainer.counters.steps < task.warmup_steps:
-            next(self.events)
+        for number, strategy in enumerate(STRATEGIES, 1):
+            self._take(strategy)
+            while self.trainer.counters.steps < number * task.fill_steps:
+                next(self.events)
 
-    def segment(self) -> dict[str, float]:
-        for name in self.spent:
-            self.spent[name] = 0.0
+    def segment(self, strategy: str) -> dict[str, float]:
+        self._take(strategy)
+        for part in self.spent:
+            self.spent[part] = 0.0
         wall, cpu = time.perf_counter(), time.process_time()
         for event in self.events:
             if isinstance(event, IntervalLogged):
                 break
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, **self.spent}
+
+    def _take(self, strategy: str) -> None:
+        self.trainer.memory.end_episodes()
+        self.trainer.memory = self.memories[strategy]
 
 
 class StableBaselines3:
@@ -117,7 +135,7 @@ class StableBaselines3:
             GameVecEnv(game),
             learning_rate=LEARNING_RATE,
             buffer_size=task.capacity,
-            learning_starts=task.warmup_steps,
+            learning_starts=task.fill_steps,
             batch_size=32,
             train_freq=4,
             gradient_steps=1,
@@ -133,9 +151,9 @@ class StableBaselines3:
         shape = observation_shape(game.observation)
         ours = Trainer(settings_of(task, "uniform"), game, torch.device("cpu")).agent.online
         assert _sizes(self.model.q_net) == _sizes(ours), (shape, _sizes(self.model.q_net), _sizes(ours))
-        self.model.learn(task.warmup_steps, log_interval=10**9)
+        self.model.learn(task.fill_steps, log_interval=10**9)
 
-    def segment(self) -> dict[str, float]:
+    def segment(self, strategy: str) -> dict[str, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         self.model.learn(self.steps, log_interval=10**9, reset_num_timesteps=False)
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
@@ -175,13 +193,4 @@ def _time_calls(owner: Any, name: str, spent: dict[str, float], part: str) -> No
     setattr(owner, name, timed)
 
 
-CONTENDERS: dict[str, Callable[[Task], Contender]] = {
-    "uniform": lambda task: Ours(task, "uniform"),
-    "per": lambda task: Ours(task, "per"),
-    "pser": lambda task: Ours(task, "pser"),
-    "sb3": StableBaselines3,
-}
-
-
-def median(values: list[float]) -> float:
-    return float(np.median(values))
+CONTENDERS: dict[str, Callable[[Task], Contender]] = {"pser": Ours, "stable-baselines3": StableBaselines3}

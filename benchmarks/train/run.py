@@ -2,8 +2,9 @@
 
     python -m benchmarks.train.run [--quick] [--out docs/benchmarks-train.md]
 
-Every contender is a process that stands still until it is its turn; turns follow each other in rounds, so that
-whatever else the machine does meets all of them alike. Ratios are medians of the rounds' own ratios.
+A contender is a process that stands still until it is its turn; turns follow each other in rounds, so that whatever
+else the machine does meets all alike, and each few rounds the processes are started afresh, since where a process's
+arrays happen to lie changes its speed. Ratios are medians of the rounds' own ratios, with a bootstrap interval.
 """
 
 import argparse
@@ -15,69 +16,116 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.train.contenders import CONTENDERS, TASKS, median
+import numpy as np
 
-ROUNDS = {"minatar": 15, "atari": 11}
-QUICK_ROUNDS = 3
-TARGETS = {"minatar": 2.0, "atari": 1.25}
+from benchmarks.train.contenders import CONTENDERS, STRATEGIES, TASKS
+
+STARTS = 4
+ROUNDS = {"minatar": 40, "atari": 30}
+"""Rounds after each start of the processes."""
+SB3 = "stable-baselines3"
+TURNS = [("pser", strategy) for strategy in STRATEGIES] + [(SB3, "uniform")]
+FASTER = {"minatar": 2.0, "atari": 1.25}
+NETWORK_AND_GAME = 0.90
+OVER_UNIFORM, OVER_PER = 1.05, 1.01
+PACKAGES = ("pser", "torch", "numpy", SB3, "ale-py", "MinAtar")
+
+Segments = dict[str, list[dict[str, float]]]
 
 
-def measure(task: str, rounds: int) -> dict[str, list[dict[str, float]]]:
-    """Segments of every contender, in rounds."""
-    workers = {}
-    for name in CONTENDERS:
-        command = [sys.executable, "-m", "benchmarks.train.worker", task, name]
-        workers[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert workers[name].stdout.readline() == "ready\n"  # type: ignore[union-attr]
-    segments: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
-    names = list(CONTENDERS)
-    for number in range(rounds + 1):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            worker = workers[name]
-            worker.stdin.write("\n")  # type: ignore[union-attr]
-            worker.stdin.flush()  # type: ignore[union-attr]
-            answer = json.loads(worker.stdout.readline())  # type: ignore[union-attr]
-            if number:  # the first round warms the caches
-                segments[name].append(answer)
-        print(f"{task}: round {number}/{rounds}", file=sys.stderr, flush=True)
-    for worker in workers.values():
-        worker.stdin.close()  # type: ignore[union-attr]
-        worker.wait()
+def measure(task: str, starts: int, rounds: int) -> Segments:
+    """Segments of every trainer, by its name; those of one round have one place in every list."""
+    segments: Segments = {_name(*turn): [] for turn in TURNS}
+    for start in range(starts):
+        command = [sys.executable, "-m", "benchmarks.train.worker", task]
+        workers = {
+            name: subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for name in CONTENDERS
+        }
+        for worker in workers.values():
+            assert worker.stdout.readline() == "ready\n"  # type: ignore[union-attr]
+        for number in range(rounds + 1):
+            shift = number % len(TURNS)
+            for contender, strategy in TURNS[shift:] + TURNS[:shift]:
+                worker = workers[contender]
+                worker.stdin.write(f"{strategy}\n")  # type: ignore[union-attr]
+                worker.stdin.flush()  # type: ignore[union-attr]
+                answer = json.loads(worker.stdout.readline())  # type: ignore[union-attr]
+                if number:  # the first round warms the caches
+                    segments[_name(contender, strategy)].append(answer)
+        for worker in workers.values():
+            worker.stdin.close()  # type: ignore[union-attr]
+            worker.wait()
+        print(f"{task}: {start + 1}/{starts}", file=sys.stderr, flush=True)
     return segments
 
 
-def summarise(task: str, segments: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """Milliseconds per step, frames per second and ratios; CPU seconds beside wall seconds."""
-    steps = TASKS[task].segment_steps
-    per_step = 4 if task == "atari" else 1
+def _name(contender: str, strategy: str) -> str:
+    return contender if contender == SB3 else strategy
 
-    def ratio(one: str, other: str, clock: str) -> float:
-        pairs = zip(segments[one], segments[other], strict=True)
-        return median([a[clock] / b[clock] for a, b in pairs])
 
-    rows = {}
+def summarise(task: str, segments: Segments) -> dict[str, Any]:
+    """Milliseconds per step, frames per second, where the time went, and ratios."""
+    steps, frames = TASKS[task].segment_steps, TASKS[task].segment_steps * TASKS[task].frames_per_step
+    rows: dict[str, Any] = {}
     for name, found in segments.items():
-        wall, cpu = median([s["wall"] for s in found]), median([s["cpu"] for s in found])
+        wall = np.array([segment["wall"] for segment in found])
         rows[name] = {
-            "ms_per_step": 1e3 * wall / steps,
-            "cpu_ms_per_step": 1e3 * cpu / steps,
-            "frames_per_second": per_step * steps / wall,
-            "faster_than_sb3": ratio("sb3", name, "wall"),
-            "faster_than_sb3_cpu": ratio("sb3", name, "cpu"),
+            "ms_per_step": 1e3 * float(np.median(wall)) / steps,
+            "frames_per_second": frames / float(np.median(wall)),
+            "times_sb3": ratio(segments[SB3], found),
+            "parts": {
+                part: float(np.median([segment[part] for segment in found] / wall))
+                for part in ("network", "game", "memory")
+                if part in found[0]
+            },
         }
-        if "network" in found[0]:
-            rows[name]["share_network_and_game"] = median(
-                [(s["network"] + s["game"]) / s["wall"] for s in found]
-            )
-            rows[name]["share_game"] = median([s["game"] / s["wall"] for s in found])
     return {
-        "contenders": rows,
-        "per_over_uniform": ratio("per", "uniform", "wall"),
-        "per_over_uniform_cpu": ratio("per", "uniform", "cpu"),
-        "pser_over_per": ratio("pser", "per", "wall"),
-        "pser_over_per_cpu": ratio("pser", "per", "cpu"),
-        "target_faster_than_sb3": TARGETS[task],
+        "rounds": len(segments[SB3]),
+        "trainers": rows,
+        "per_over_uniform": ratio(segments["per"], segments["uniform"]),
+        "pser_over_uniform": ratio(segments["pser"], segments["uniform"]),
+        "pser_over_per": ratio(segments["pser"], segments["per"]),
+        # The memory's own time has far less noise than the whole run's.
+        "memory_per_over_uniform": memory_share(segments, "per", "uniform"),
+        "memory_pser_over_uniform": memory_share(segments, "pser", "uniform"),
+        "memory_pser_over_per": memory_share(segments, "pser", "per"),
     }
+
+
+def ratio(one: list[dict[str, float]], other: list[dict[str, float]]) -> dict[str, float]:
+    """Median of the rounds' ratios of wall time, and a 95 % bootstrap interval of that median."""
+    ratios = np.array([a["wall"] / b["wall"] for a, b in zip(one, other, strict=True)])
+    drawn = np.random.default_rng(0).choice(ratios, (2_000, len(ratios)))
+    low, high = np.percentile(np.median(drawn, 1), [2.5, 97.5])
+    return {"median": float(np.median(ratios)), "low": float(low), "high": float(high)}
+
+
+def memory_share(segments: Segments, one: str, other: str) -> float:
+    """How much more time the one's memory takes, as a share of the other's whole run."""
+    more = np.median([a["memory"] - b["memory"] for a, b in zip(segments[one], segments[other], strict=True)])
+    return float(more / np.median([segment["wall"] for segment in segments[other]]))
+
+
+def checks(task: str, found: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
+    """(what, target, measured, whether it is met)."""
+    uniform = found["trainers"]["uniform"]
+    faster = uniform["times_sb3"]["median"]
+    rows = [(f"uniform beside {SB3}", f"≥ {FASTER[task]}×", f"{faster:.2f}×", faster >= FASTER[task])]
+    if task == "atari":
+        share = uniform["parts"]["network"] + uniform["parts"]["game"]
+        target = f"≥ {NETWORK_AND_GAME:.0%}"
+        rows.append(("time in network and emulator", target, f"{share:.1%}", share >= NETWORK_AND_GAME))
+    for what, key, limit in (
+        ("PER over uniform", "per_over_uniform", OVER_UNIFORM),
+        ("PSER over uniform", "pser_over_uniform", OVER_UNIFORM),
+        ("PSER over PER", "pser_over_per", OVER_PER),
+    ):
+        whole, memory = found[key], found[f"memory_{key}"]
+        shown = f"{whole['median'] - 1:+.1%} ({whole['low'] - 1:+.1%} to {whole['high'] - 1:+.1%})"
+        shown += f"; by the memory's own time {memory:+.2%}"
+        rows.append((what, f"≤ {limit - 1:+.0%}", shown, whole["median"] <= limit and memory <= limit - 1))
+    return rows
 
 
 def page(results: dict[str, Any]) -> str:
@@ -85,9 +133,11 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# Training speed",
         "",
-        "Written by `make bench-train`. One process per contender, one thread each, turns interleaved, medians.",
-        "Same game (through the same code), network, batch (32), update period (one per 4 steps), Adam, gradient",
-        "clipping, one environment, ε = 0.1. stable-baselines3 has uniform replay only.",
+        "Written by `make bench-train`. Both trainers have one thread, the same game (through the same code), network,",
+        "batch (32), update period (one per 4 steps), Adam, gradient clipping, one environment, ε = 0.1; turns are",
+        "interleaved, the processes started afresh several times, numbers are medians, brackets 95 % intervals.",
+        "stable-baselines3 has uniform replay only. The three strategies share one process, agent and game, and",
+        "exchange the memory: only its cost can differ.",
         "",
         f"Machine: {results['machine']}. Versions: {results['versions']}.",
     ]
@@ -96,22 +146,23 @@ def page(results: dict[str, Any]) -> str:
             "",
             f"## {TASKS[task].env} ({found['rounds']} rounds of {TASKS[task].segment_steps:,} steps)",
             "",
-            "| trainer | ms per step | frames/s | × stable-baselines3 | network and game |",
-            "|---|---|---|---|---|",
+            f"| trainer | ms per step | frames/s | × {SB3} | network | game | memory |",
+            "|---|---|---|---|---|---|---|",
         ]
-        for name, row in found["contenders"].items():
-            share = f"{row['share_network_and_game']:.1%}" if "share_network_and_game" in row else ""
-            label = "stable-baselines3 DQN" if name == "sb3" else f"pser, {name}"
-            lines.append(
-                f"| {label} | {row['ms_per_step']:.3f} | {row['frames_per_second']:,.0f} "
-                f"| {row['faster_than_sb3']:.2f} | {share} |"
+        for name, row in found["trainers"].items():
+            parts = [
+                f"{row['parts'][part]:.1%}" if row["parts"] else "" for part in ("network", "game", "memory")
+            ]
+            times, label = row["times_sb3"], f"{SB3} DQN" if name == SB3 else f"pser, {name}"
+            beside = (
+                "1" if name == SB3 else f"{times['median']:.2f} ({times['low']:.2f} to {times['high']:.2f})"
             )
+            speed = f"{row['ms_per_step']:.3f} | {row['frames_per_second']:,.0f}"
+            lines.append(f"| {label} | {speed} | {beside} | {' | '.join(parts)} |")
+        lines += ["", "| | target | measured | |", "|---|---|---|---|"]
         lines += [
-            "",
-            f"PER costs {found['per_over_uniform'] - 1:+.1%} over uniform (CPU time "
-            f"{found['per_over_uniform_cpu'] - 1:+.1%}), PSER {found['pser_over_per'] - 1:+.1%} over PER "
-            f"(CPU time {found['pser_over_per_cpu'] - 1:+.1%}). Target beside stable-baselines3: "
-            f"{found['target_faster_than_sb3']}×.",
+            f"| {what} | {target} | {measured} | {'met' if met else '**missed**'} |"
+            for what, target, measured, met in checks(task, found)
         ]
     return "\n".join(lines) + "\n"
 
@@ -122,15 +173,15 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks-train.md"))
     arguments = parser.parse_args()
-    tasks = {}
-    for task in arguments.tasks:
-        rounds = QUICK_ROUNDS if arguments.quick else ROUNDS[task]
-        tasks[task] = summarise(task, measure(task, rounds)) | {"rounds": rounds}
-    packages = ("pser", "torch", "numpy", "stable-baselines3", "ale-py", "MinAtar")
+    starts = 1 if arguments.quick else STARTS
+    tasks = {
+        task: summarise(task, measure(task, starts, 5 if arguments.quick else ROUNDS[task]))
+        for task in arguments.tasks
+    }
     results = {
         "tasks": tasks,
         "machine": platform.platform(),
-        "versions": ", ".join(f"{name} {metadata.version(name)}" for name in packages),
+        "versions": ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES),
     }
     arguments.out.write_text(page(results))
     arguments.out.with_suffix(".json").write_text(json.dumps(results, indent=2) + "\n")

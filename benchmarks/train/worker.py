@@ -1,4 +1,4 @@
-"""One contender in its own process: each line on its input asks for a segment, each line out answers."""
+"""One contender in its own process: each line in names a strategy to train a segment with, each line out answers."""
 
 import json
 import os
@@ -14,8 +14,8 @@ def main() -> None:
 
     contender = CONTENDERS[sys.argv[2]](TASKS[sys.argv[1]])
     print("ready", flush=True)
-    for _ in sys.stdin:
-        print(json.dumps(contender.segment()), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(contender.segment(line.strip())), flush=True)
 
 
 if __name__ == "__main__":
