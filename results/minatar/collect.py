@@ -26,13 +26,12 @@ Records of real runs, made with
 ```
 
 and copied here by `python results/minatar/collect.py SWEEP_FOLDER`. Preset `minatar` (docs/training.md lists how it
-differs from the published set-up): one update per 4 frames, all six actions, sticky actions 0.1, {frames:,} frames.
+differs from the published set-up): an update per {period}, all six actions, sticky actions 0.1, {frames:,} frames.
 
 *Training return*: mean return of the games finished in the last {last:,} frames, ε = 0.1. *Evaluation*: mean return
 of 30 episodes at ε = 0.001, the last one and the best one of the run. *Published*: training level after **5,000,000**
-frames with one update per **frame** (5 seeds, mean ± standard error), that is {ratio:.0f} times the frames and
-{updates:.0f} times the updates of these runs: a level to approach from below, not one to equal. ± is the standard error
-over seeds.
+frames with an update per frame (5 seeds, mean ± standard error), that is {ratio:.0f} times the frames and {updates:.0f}
+times the updates of these runs: a level to approach from below, not one to equal. ± is the standard error over seeds.
 
 | game | replay | seeds | training return | last evaluation | best evaluation | published |
 |---|---|---|---|---|---|---|
@@ -88,7 +87,12 @@ def main(sweep):
     envs = " ".join(sorted({env for env, _ in groups}))
     command = f"pser sweep --envs {envs} --replay uniform per pser --seeds 0 1 2 --frames {frames} --out SWEEP_FOLDER"
     page = INTRODUCTION.format(
-        command=command, frames=frames, last=LAST_FRAMES, ratio=5e6 / frames, updates=5e6 / frames * period
+        command=command,
+        frames=frames,
+        period="frame" if period == 1 else f"{period} frames",
+        last=LAST_FRAMES,
+        ratio=5e6 / frames,
+        updates=5e6 / frames * period,
     )
     (HERE / "README.md").write_text(page + "".join(lines))
     print((HERE / "README.md").read_text())

@@ -85,6 +85,7 @@ def quick_learner(frames: int) -> dict[str, Any]:
         "learning_rate": 1e-3,
         "optimizer_eps": 1e-8,
         "warmup_steps": min(2_000, frames // 4),
+        "update_period_steps": 4,
         "epsilon_end": 0.05,
         "epsilon_decay_steps": frames // 2,
         "target_period_steps": 1_000,

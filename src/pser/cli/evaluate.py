@@ -1,6 +1,6 @@
 """Measure a trained agent: the final score of a run, as the paper reports it (200 episodes, best snapshot).
 
-pser evaluate runs/breakout --episodes 200
+$ pser evaluate runs/breakout --episodes 200
 """
 
 import json

@@ -1,6 +1,6 @@
 """Run a grid of trainings: every game, replay strategy and seed, each in its own folder.
 
-    pser sweep --envs minatar:breakout --replay uniform per pser --seeds 0 1 2 --jobs 2 --out runs/breakout
+$ pser sweep --envs minatar:breakout --replay uniform per pser --seeds 0 1 2 --jobs 2 --out runs/breakout
 
 The same command again continues what was interrupted and repeats what failed; finished runs are left alone.
 Every flag of `pser train` may be given, and then holds for all runs.

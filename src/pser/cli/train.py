@@ -1,8 +1,8 @@
 """Train a DQN agent with any replay strategy on Atari, MinAtar or a Gymnasium game.
 
-pser train minatar:breakout --replay pser --frames 1000000 --run-dir runs/breakout
-pser train --resume runs/breakout
-pser train --from-run runs/breakout/manifest.json --seed 1 --run-dir runs/breakout-1
+$ pser train minatar:breakout --replay pser --frames 1000000 --run-dir runs/breakout
+$ pser train --resume runs/breakout
+$ pser train --from-run runs/breakout/manifest.json --seed 1 --run-dir runs/breakout-1
 """
 
 import os

@@ -1,6 +1,6 @@
 """Write a video (MP4 or GIF) of a trained agent playing.
 
-pser watch runs/breakout --out breakout.mp4
+$ pser watch runs/breakout --out breakout.mp4
 """
 
 import os

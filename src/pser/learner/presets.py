@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from pser.errors import PserError
 from pser.learner.settings import (
     AgentSettings,
     EvaluationSettings,
@@ -11,7 +12,6 @@ from pser.learner.settings import (
     ReplaySettings,
     RunSettings,
     TrainSettings,
-    require,
 )
 
 PRESET_OF_FAMILY = {"atari": "paper", "minatar": "minatar", "gym": "classic"}
@@ -87,12 +87,12 @@ def fast(env: str) -> TrainSettings:
 
 
 def minatar(env: str) -> TrainSettings:
-    """MinAtar's usual DQN (Young and Tian 2019), with one update per four frames instead of one per frame."""
+    """MinAtar's usual DQN (Young and Tian 2019), one update per frame."""
     return TrainSettings(
         game=GameSettings(env=env, sticky_actions=0.1),
         replay=ReplaySettings(capacity=100_000, alpha=0.6, beta=0.4, beta_end=1.0),
         agent=AgentSettings(
-            batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=4, target_period_steps=4_000
+            batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=1, target_period_steps=1_000
         ),
         # PyTorch's ε of 0.01 outside the root bounds the divisor by 0.01 from below; so does 1e-4 inside it.
         optimizer=OptimizerSettings(learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=1e-4, centered=True),
@@ -145,5 +145,6 @@ def default_preset(env: str) -> str:
 
 def preset_settings(name: str, env: str) -> TrainSettings:
     """The settings of the named preset for one environment."""
-    require(name in PRESETS, f"no preset {name!r}: choose one of {', '.join(PRESETS)}")
+    if name not in PRESETS:
+        raise PserError(f"no preset {name!r}: choose one of {', '.join(PRESETS)}")
     return PRESETS[name](env)

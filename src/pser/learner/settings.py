@@ -9,28 +9,22 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import pser
-from pser.errors import PserError
+from pser.errors import require
 
 FAMILIES = ("atari", "minatar", "gym")
 """What may stand before the colon of an environment's name."""
 
 
-def require(condition: bool, message: str) -> None:
-    """Raise PserError with `message` unless `condition` holds."""
-    if not condition:
-        raise PserError(message)
-
-
 def _at_least(group: object, limit: float, *names: str) -> None:
     for name in names:
         value = getattr(group, name)
-        require(value >= limit, f"{name} must be at least {limit:g}, got {value}: raise it")
+        require(value >= limit, f"{name} must be at least {limit:g}", value, "raise it")
 
 
 def _in_unit_interval(group: object, *names: str) -> None:
     for name in names:
         value = getattr(group, name)
-        require(0.0 <= value <= 1.0, f"{name} must lie in [0, 1], got {value}: choose a value in between")
+        require(0.0 <= value <= 1.0, f"{name} must lie in [0, 1]", value, "choose a value in between")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +50,9 @@ class GameSettings:
         family, colon, name = self.env.partition(":")
         require(
             family in FAMILIES and bool(colon) and bool(name),
-            f"an environment is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}, "
-            f"got {self.env!r}: for example atari:Pong, minatar:breakout or gym:CartPole-v1",
+            f"an environment is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}",
+            self.env,
+            "for example atari:Pong, minatar:breakout or gym:CartPole-v1",
         )
         _at_least(self, 1, "num_envs")
         _at_least(self, 0, "noop_max", "max_episode_steps")
@@ -118,9 +113,7 @@ class ReplaySettings:
         _at_least(self, 1, "capacity", "n_step", "window_limit")
         _in_unit_interval(self, "beta", "beta_end")
         if self.window == "adaptive":
-            require(
-                self.window_floor > 0, f"window_floor must be positive, got {self.window_floor}: raise it"
-            )
+            require(self.window_floor > 0, "window_floor must be positive", self.window_floor, "raise it")
         self.prioritization()  # the memory's own rules for α, ε, η, ρ and W
 
     def prioritization(self) -> "pser.PSER | pser.PER | pser.Uniform":
@@ -193,7 +186,9 @@ class AgentSettings:
         _at_least(self, 0, "warmup_steps", "max_grad_norm")
         require(
             len(self.hidden) > 0 and min(self.hidden) > 0,
-            f"hidden needs at least one positive width, got {self.hidden}: for example --hidden 256 256",
+            "hidden needs at least one positive width",
+            self.hidden,
+            "for example --hidden 256 256",
         )
 
 
@@ -215,11 +210,12 @@ class OptimizerSettings:
     """RMSProp: added inside the square root. Adam: added to the denominator."""
 
     def __post_init__(self) -> None:
-        require(self.learning_rate > 0, f"learning_rate must be positive, got {self.learning_rate}: raise it")
-        require(self.optimizer_eps > 0, f"optimizer_eps must be positive, got {self.optimizer_eps}: raise it")
+        for name in ("learning_rate", "optimizer_eps"):
+            value = getattr(self, name)
+            require(value > 0, f"{name} must be positive", value, "raise it")
         for name in ("rms_decay", "momentum"):
             value = getattr(self, name)
-            require(0.0 <= value < 1.0, f"{name} must lie in [0, 1), got {value}: choose a value in between")
+            require(0.0 <= value < 1.0, f"{name} must lie in [0, 1)", value, "choose a value in between")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,21 +294,26 @@ class TrainSettings:
     run: RunSettings = field(default_factory=RunSettings)
 
     def __post_init__(self) -> None:
-        capacity, batch = self.replay.capacity, self.agent.batch_size
+        capacity, batch, n_step = self.replay.capacity, self.agent.batch_size, self.replay.n_step
         require(
             capacity >= batch,
-            f"capacity must hold at least one batch, got capacity {capacity} with batch_size {batch}: "
+            f"capacity must hold at least one batch of {batch}",
+            capacity,
             "raise capacity or lower batch_size",
         )
+        envs = self.game.num_envs
         require(
-            capacity >= self.game.num_envs * (self.replay.n_step + 1),
-            f"capacity must hold n_step + 1 steps of each environment, got {capacity} for "
-            f"{self.game.num_envs} environments with n_step {self.replay.n_step}: raise capacity",
+            capacity >= envs * (n_step + 1),
+            f"capacity must hold {n_step + 1} steps (n_step + 1) of each of {envs} environments",
+            capacity,
+            "raise capacity",
         )
+        warmup = self.agent.warmup_steps
         require(
-            self.agent.warmup_steps >= self.game.num_envs * self.replay.n_step,
-            f"warmup_steps must complete a transition first, got {self.agent.warmup_steps} for "
-            f"{self.game.num_envs} environments with n_step {self.replay.n_step}: raise warmup_steps",
+            warmup >= envs * n_step,
+            f"warmup_steps must complete a transition of {n_step} steps in each of {envs} environments",
+            warmup,
+            "raise warmup_steps",
         )
 
     def override(self, values: Mapping[str, Any]) -> "TrainSettings":

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pser.errors import PserError
-from pser.learner.settings import GROUPS, TrainSettings, require
+from pser.errors import PserError, require
+from pser.learner.settings import GROUPS, TrainSettings
 
 
 def to_json(settings: TrainSettings) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def to_json(settings: TrainSettings) -> dict[str, Any]:
 def from_json(plain: Mapping[str, Any]) -> TrainSettings:
     """The settings that `to_json` wrote; an unknown, missing or mistyped entry is an error."""
     unknown = set(plain) - set(GROUPS)
-    require(not unknown, f"unknown settings group {sorted(unknown)}: written by another version of pser?")
+    if unknown:
+        raise PserError(f"unknown settings group {sorted(unknown)}: written by another version of pser?")
     return TrainSettings(
         **{group: _group_from_json(cls, plain.get(group, {})) for group, cls in GROUPS.items()}
     )
@@ -28,20 +29,17 @@ def from_json(plain: Mapping[str, Any]) -> TrainSettings:
 
 def _group_from_json(cls: type, plain: Any) -> Any:
     assert is_dataclass(cls)
-    require(
-        isinstance(plain, Mapping),
-        f"settings of {cls.__name__} must be an object, got {plain!r}: repair the file",
-    )
+    rule = f"settings of {cls.__name__} must be an object"
+    require(isinstance(plain, Mapping), rule, plain, "repair the file")
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for name, value in plain.items():
-        require(name in hints, f"unknown setting {name!r}: written by another version of pser?")
+        if name not in hints:
+            raise PserError(f"unknown setting {name!r}: written by another version of pser?")
         values[name] = _checked(name, value, hints[name])
     for f in fields(cls):
-        require(
-            f.name in values or f.default is not MISSING,
-            f"the setting {f.name!r} is missing: repair the file",
-        )
+        if f.name not in values and f.default is MISSING:
+            raise PserError(f"the setting {f.name!r} is missing: repair the file")
     return cls(**values)
 
 
