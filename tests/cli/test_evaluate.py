@@ -11,24 +11,6 @@ from pser.records.container import read_container, write_container
 torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "run"
-    flags = ["--frames", "80", "--warmup-steps", "20", "--capacity", "100", "--eval-period-frames", "40"]
-    flags += [
-        "--max-episode-steps",
-        "12",
-        "--tensorboard",
-        "off",
-        "--eval-episodes",
-        "2",
-        "--eval-num-envs",
-        "2",
-    ]
-    assert main(["train", "minatar:breakout", "--run-dir", str(path), *flags]) == 0
-    return path
-
-
 @pytest.mark.parametrize("snapshot", ["best", "last"])
 def test_the_score_is_printed_and_written(run, capsys, snapshot):
     assert main(["evaluate", str(run), "--episodes", "5", "--num-envs", "3", "--snapshot", snapshot]) == 0

@@ -10,24 +10,6 @@ from pser.records import video
 torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "run"
-    flags = ["--frames", "40", "--warmup-steps", "20", "--capacity", "100", "--eval-period-frames", "40"]
-    flags += [
-        "--max-episode-steps",
-        "12",
-        "--tensorboard",
-        "off",
-        "--eval-episodes",
-        "2",
-        "--eval-num-envs",
-        "2",
-    ]
-    assert main(["train", "minatar:breakout", "--run-dir", str(path), *flags]) == 0
-    return path
-
-
 def test_a_gif_shows_every_step(run, tmp_path, capsys):
     out = tmp_path / "play.gif"
     assert main(["watch", str(run), "--out", str(out), "--max-steps", "8", "--epsilon", "1.0"]) == 0
