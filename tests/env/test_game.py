@@ -169,3 +169,5 @@ def test_an_unknown_name_is_answered_with_near_ones():
         shared.no_such("game", "spaceinvader", ["Pong", "SpaceInvaders"])
     )
     assert "choose one of Pong, Boxing" in str(shared.no_such("game", "zzz", ["Pong", "Boxing"]))
+    many = str(shared.no_such("game", "zzz", [f"Game{number}" for number in range(60)]))
+    assert "choose one of the 60, such as Game0, Game1, Game2" in many

@@ -179,12 +179,21 @@ def check_state(state: State, name: str, num_envs: int) -> None:
         )
 
 
+FEW_NAMES = 12
+"""An error lists up to this many names."""
+
+
 def no_such(what: str, wanted: str, known: Iterable[str]) -> PserError:
     """The error for an unknown name, with the nearest known ones."""
     names = list(known)
     folded = {_fold(name): name for name in names}
     near = [folded[name] for name in difflib.get_close_matches(_fold(wanted), folded, n=3, cutoff=0.5)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"choose one of {', '.join(names[:80])}"
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    elif len(names) <= FEW_NAMES:
+        hint = f"choose one of {', '.join(names)}"
+    else:
+        hint = f"choose one of the {len(names)}, such as {', '.join(names[:3])}"
     return PserError(f"there is no {what} {wanted!r}: {hint}")
 
 
