@@ -6,6 +6,7 @@ import statistics
 from typing import Any
 
 from benchmarks.coordinate import Measurements
+from benchmarks.machine import in_words
 from benchmarks.targets import COPY, OURS, Numbers, verdicts
 
 
@@ -80,8 +81,7 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
         "# Benchmarks",
         "",
         f"Written by `make bench` on {run['date']}; do not edit. "
-        f"{run['machine']['cpu']}, {run['machine']['cores']} cores, {run['machine']['system']}; "
-        f"{run['rounds']} rounds.",
+        f"{in_words(run['machine'])}; {run['rounds']} rounds.",
         "",
         *(["A quick run: every capacity below is in truth a tenth of what is named.", ""] * run["quick"]),
         "## Targets",

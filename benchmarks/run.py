@@ -5,31 +5,16 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
-import platform
 import time
 from pathlib import Path
 
 from benchmarks.coordinate import measure
 from benchmarks.environments import ROOT, ensure
+from benchmarks.machine import machine
 from benchmarks.peer import PEERS
 from benchmarks.report import as_json, markdown
 from benchmarks.settings import ALPHA, BETA, ETA, RHO
 from benchmarks.targets import verdicts
-
-
-def machine() -> dict[str, object]:
-    """What this runs on."""
-    models = [
-        line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")
-    ]
-    cpu = models[0].split(":", 1)[1].strip() if models else platform.processor()
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "load_average_before": os.getloadavg()[0],
-    }
 
 
 def parse() -> argparse.Namespace:

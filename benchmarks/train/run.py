@@ -9,7 +9,6 @@ arrays happen to lie changes its speed. Ratios are medians of the rounds' own ra
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 from importlib import metadata
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.machine import in_words, machine
 from benchmarks.train.contenders import CONTENDERS, STRATEGIES, TASKS
 
 STARTS = 4
@@ -139,7 +139,7 @@ def page(results: dict[str, Any]) -> str:
         "stable-baselines3 has uniform replay only. The three strategies share one process, agent and game, and",
         "exchange the memory: only its cost can differ.",
         "",
-        f"Machine: {results['machine']}. Versions: {results['versions']}.",
+        f"{in_words(results['machine'])}. Versions: {results['versions']}.",
     ]
     for task, found in results["tasks"].items():
         lines += [
@@ -173,14 +173,14 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks-train.md"))
     arguments = parser.parse_args()
-    starts = 1 if arguments.quick else STARTS
+    starts, described = 1 if arguments.quick else STARTS, machine()
     tasks = {
         task: summarise(task, measure(task, starts, 5 if arguments.quick else ROUNDS[task]))
         for task in arguments.tasks
     }
     results = {
         "tasks": tasks,
-        "machine": platform.platform(),
+        "machine": described,
         "versions": ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES),
     }
     arguments.out.write_text(page(results))
