@@ -6,9 +6,11 @@ import sys
 
 import pytest
 import torch
+import tyro
 
 from pser.cli import main
-from pser.cli.train_flags import field_docs
+from pser.cli import train as train_command
+from pser.cli.train_flags import field_docs, given_flags
 from pser.learner.presets import preset_settings
 from pser.learner.settings import GROUPS
 from pser.learner.settings_json import to_json
@@ -92,6 +94,16 @@ def test_flags_override_the_preset_and_nothing_else(tmp_path):
     assert (got["agent"]["double_q"], got["replay"]["window"]) == (False, "derived")
 
 
+@pytest.mark.parametrize(
+    ("words", "frames"), [((), 500_000), (("5",), 0), (("5", "--eval-frames", "800"), 800)]
+)
+def test_a_number_of_evaluation_episodes_takes_the_place_of_a_number_of_frames(words, frames):
+    arguments = ["--eval-episodes", *words] if words else []
+    settings = tyro.cli(train_command.Settings, args=["atari:Pong", *arguments])
+    given = given_flags(settings, train_command.LEFT_OUT)
+    assert preset_settings("paper", "atari:Pong").override(given).evaluation.eval_frames == frames
+
+
 def test_from_run_repeats_a_run(tmp_path):
     train(tmp_path / "one", "--alpha", "0.3")
     source = str(tmp_path / "one/manifest.json")
@@ -143,6 +155,7 @@ def error_of(capsys, *arguments):
         (["gym:CartPole-v1", "--window", "-1"], "window"),
         (["gym:CartPole-v1", "--alpha", "1.5"], "alpha"),
         (["gym:CartPole-v1", "--capacity", "10"], "capacity"),
+        (["minatar:breakout", "--eval-noop-max", "30"], "noop_max"),
         (["gym:CartPole-v1", "--device", "cuda"], "no GPU"),
         ([], "which game"),
         (["--resume", "/nonexistent"], "no manifest"),

@@ -47,6 +47,15 @@ def test_frames_are_divided_by_255():
     torch.testing.assert_close(network(frames), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("nature", (4, 84, 84)), ("minatar", (4, 10, 10)), ("mlp", (5,))]
+)
+def test_observations_of_floats_are_left_as_they_were(kind, shape):
+    observation = torch.full((2, *shape), 200.0)
+    build(kind, shape)(observation)
+    assert (observation == 200).all()
+
+
 def test_patches_make_a_linear_layer_a_convolution():
     network = build("minatar", (4, 10, 10))
     planes = torch.randint(0, 2, (3, 4, 10, 10), dtype=torch.uint8)

@@ -51,6 +51,8 @@ def given_flags(flags: Any, leave_out: frozenset[str]) -> dict[str, Any]:
             value = None if item.name in leave_out else getattr(flags, item.name)
             if value is not None:
                 values[item.name] = value == "on" if item.type is bool else value
+    if "eval_episodes" in values:
+        values.setdefault("eval_frames", 0)  # whoever names a number of episodes means to count episodes
     return values
 
 

@@ -1,6 +1,7 @@
 """Where and how torch computes."""
 
 import ctypes
+import os
 from typing import Literal
 
 import torch
@@ -18,6 +19,7 @@ def configure_torch(device: Literal["auto", "cpu", "cuda"], threads: int) -> tor
         raise PserError("device cuda was asked for, but torch sees no GPU: use --device auto or cpu")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cudnn.deterministic = True  # the same run again gives the same network
     return torch.device(device)
 
 
@@ -27,6 +29,8 @@ def keep_freed_memory() -> None:
     glibc may give the memory of every batch and layer back to the system, depending on what happens to lie beside
     it. Getting it back costs a page fault per 4 KB: a fifth of the time of an Atari run, in some processes.
     """
+    if os.name != "posix":
+        return
     trim_threshold, mmap_threshold = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

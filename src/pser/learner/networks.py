@@ -36,7 +36,10 @@ class Pixels(nn.Module):
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, stack, height, width), in another layout of memory."""
         # Three passes, yet faster than converting, scaling and rearranging in fewer.
-        return frames.to(torch.float32).mul_(1 / 255).contiguous(memory_format=torch.channels_last)
+        floats = frames.to(torch.float32, copy=True).mul_(
+            1 / 255
+        )  # a copy even of floats: they are the caller's
+        return floats.contiguous(memory_format=torch.channels_last)
 
 
 class Patches(nn.Module):

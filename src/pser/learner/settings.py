@@ -243,7 +243,7 @@ class EvaluationSettings:
     eval_frames: int = 0
     """Frames of one evaluation (the episodes then running are finished); 0 counts episodes instead."""
     eval_episodes: int = 20
-    """Episodes of one evaluation, where eval_frames is 0."""
+    """Episodes of one evaluation, where eval_frames is 0 (the flag alone makes it 0)."""
     eval_epsilon: float = 0.001
     """Share of random actions in evaluation."""
     eval_noop_max: int = 30

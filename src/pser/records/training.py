@@ -31,6 +31,8 @@ def start_run(settings: TrainSettings, preset: str, path: Path, progress: Progre
     folder = RunFolder(path)
     game = training_game(settings)  # an unknown game is refused before anything is written
     game.close()
+    if settings.evaluation.eval_period_frames:
+        evaluation_game(settings).close()  # and so is a setting that only the evaluations use
     folder.create()
     require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
     with folder.locked():
