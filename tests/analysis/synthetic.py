@@ -38,16 +38,18 @@ def write_run(folder: Path, run: Synthetic) -> Path:
     frames = np.linspace(0, run.frames, run.points + 1)[1:].astype(int)
     _lines(folder / "train.jsonl", [_train_row(run, rng, f, i) for i, f in enumerate(frames)])
     if run.evaluations:
-        rows, best = [], -np.inf
+        rows, best, chosen = [], -np.inf, 0
         for f in frames:
             value = _return(run, rng, f)
             rows.append(_eval_row(int(f), value, best=value > best))
+            chosen = int(f) if value > best else chosen
             best = max(best, value)
         _lines(folder / "eval.jsonl", rows)
     if run.final:
         returns = [round(run.level + float(x), 3) for x in rng.normal(0, run.noise, 20)]
         final = {"episodes": 20, "mean_return": float(np.mean(returns)), "std_return": float(np.std(returns))}
-        _dump(folder / "final.json", {**final, "returns": returns, "snapshot": "best"})
+        snapshot = {"snapshot": "best", "snapshot_frames": chosen, "epsilon": 0.001, "seed": 0}
+        _dump(folder / "final.json", {**final, "returns": returns, **snapshot})
     return folder
 
 

@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import Select
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -58,6 +58,9 @@ def browser(chromium, page_file):
     colours(chromium, "light")
     chromium.set_window_size(1200, 900)
     chromium.get(page_file.as_uri())
+    # The charts draw themselves after the page has loaded: on a busy machine that takes a while.
+    drawn = (By.CSS_SELECTOR, "#curve-charts .u-legend th[tabindex]")
+    WebDriverWait(chromium, 30).until(lambda driver: driver.find_elements(*drawn))
     return chromium
 
 

@@ -41,6 +41,15 @@ def test_fresh_evaluation_of_the_last_snapshot_is_not_taken_for_the_best(tmp_pat
     assert score.reevaluated is None
 
 
+def test_fresh_evaluation_of_a_snapshot_that_was_replaced_since_is_not_taken(tmp_path):
+    folder = write_run(tmp_path / "run", Synthetic(final=True))
+    document = json.loads((folder / "final.json").read_text())
+    earlier = document["snapshot_frames"] - 1
+    (folder / "final.json").write_text(json.dumps({**document, "snapshot_frames": earlier}))
+    (score,) = board_of(tmp_path).boards[0].scores
+    assert score.reevaluated is None
+
+
 def test_longer_runs_are_cut_to_the_shortest_finished_one_and_it_is_said(tmp_path):
     write_run(tmp_path / "short", Synthetic(frames=300_000, points=10))
     write_run(tmp_path / "long", Synthetic(frames=600_000, points=20, seed=1, final=True))

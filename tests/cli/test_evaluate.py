@@ -33,6 +33,9 @@ def test_mistakes_are_one_line(run, tmp_path, capsys):
     assert main(["evaluate", str(tmp_path)]) == 2
     assert "no manifest" in capsys.readouterr().err
     assert main(["evaluate", str(run), "--episodes", "0"]) == 2
+    assert main(["evaluate", str(run), "--seed", "-1"]) == 2
+    assert main(["evaluate", str(run), "--epsilon", "nan"]) == 2
+    assert main(["evaluate", str(run / "manifest.json")]) == 2
     assert "episodes must be at least 1" in capsys.readouterr().err
 
 
@@ -42,5 +45,5 @@ def test_a_snapshot_of_another_network_is_refused(run, capsys):
     content = read_container(path)
     write_container(path, content | {"weights": content["weights"][:-1]})
     assert main(["evaluate", str(run), "--snapshot", "last"]) == 2
-    assert "does not fit" in capsys.readouterr().err
+    assert "must fit the network" in capsys.readouterr().err
     path.write_bytes(before)

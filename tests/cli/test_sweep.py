@@ -1,6 +1,7 @@
 """`pser sweep`: the grid, its failures, and going on."""
 
 import json
+import time
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import tyro
 
 from pser.cli import main, sweep
 from pser.errors import PserError
+from pser.learner.presets import preset_settings
 from pser.records.executor import Job, LocalProcesses, Outcome
+from pser.records.manifest import build_manifest, write_manifest
 
 SMALL = [
     *("--frames", "60", "--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--hidden", "8"),
@@ -33,6 +36,14 @@ class Recorder:
         fails = job.name in self.failing
         future.set_result(Outcome(2, "pser: it broke") if fails else Outcome(0, ""))
         return future
+
+
+def leave_run(job, state, **changes):
+    """What a run of an earlier sweep left."""
+    job.folder.mkdir(parents=True)
+    kept = preset_settings("minatar", "minatar:breakout").override(changes)
+    write_manifest(job.folder / "manifest.json", build_manifest(kept, "minatar"))
+    (job.folder / "status.json").write_text(json.dumps({"state": state, "frames": 1, "error": None}))
 
 
 def test_the_grid_has_every_combination_once(tmp_path):
@@ -80,15 +91,47 @@ def test_a_failure_is_reported_and_the_rest_goes_on(tmp_path, capsys):
 def test_finished_runs_are_left_alone_and_started_ones_resumed(tmp_path):
     chosen = settings(tmp_path, "--envs", "minatar:breakout", "--seeds", "0")
     done, started, new = sweep.plan(chosen)
-    for job, state in ((done, "finished"), (started, "running")):
-        job.folder.mkdir(parents=True)
-        (job.folder / "manifest.json").write_text("{}")
-        (job.folder / "status.json").write_text(json.dumps({"state": state, "frames": 1, "error": None}))
+    leave_run(done, "finished", replay="uniform")
+    leave_run(started, "running", replay="per")
     executor = Recorder()
     sweep.carry_out(sweep.plan(chosen), executor)
     assert [job.name for job in executor.jobs] == [started.name, new.name]
     assert list(executor.jobs[0].arguments) == ["train", "--resume", str(started.folder)]
     assert "--run-dir" in executor.jobs[1].arguments
+
+
+@pytest.mark.parametrize("state", ["running", "finished"])
+def test_a_run_with_other_settings_is_not_passed_off_as_this_one(tmp_path, state):
+    flags = ["--envs", "minatar:Breakout", "--replay", "uniform", "--seeds", "0"]
+    (job,) = sweep.plan(settings(tmp_path, *flags))
+    leave_run(job, state, replay="uniform")
+    assert sweep.plan(settings(tmp_path, *flags))
+    with pytest.raises(PserError, match="another learning_rate, budget_frames: use the same"):
+        sweep.plan(settings(tmp_path, *flags, "--learning-rate", "0.1", "--frames", "400"))
+
+
+def test_a_job_that_cannot_even_be_started_is_an_outcome(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with LocalProcesses(1) as executor:
+        outcome = executor.submit(Job("bad", tmp_path / "file" / "run", ["--version"])).result()
+    assert outcome.code == 2
+    assert "file" in outcome.message
+
+
+def test_a_killed_process_is_named_so(tmp_path):
+    with LocalProcesses(1) as executor:
+        future = executor.submit(Job("slow", tmp_path / "slow", ["train", "gym:CartPole-v1"]))
+        while not executor._running:
+            time.sleep(0.01)
+        next(iter(executor._running)).kill()
+    assert future.result().message == "killed by SIGKILL"
+
+
+def test_the_newest_whole_line_of_a_record_is_shown(tmp_path):
+    record = tmp_path / "train.jsonl"
+    assert sweep.newest(record, "frames", ",.0f") == "-"
+    record.write_text('{"frames": 1000}\n{"frames": 2000}\n{"fra')
+    assert sweep.newest(record, "frames", ",.0f") == "2,000"
 
 
 def test_a_crashing_process_takes_no_other_with_it(tmp_path):

@@ -14,7 +14,8 @@ from pser.cli.train_flags import field_docs, given_flags
 from pser.learner.presets import preset_settings
 from pser.learner.settings import GROUPS
 from pser.learner.settings_json import to_json
-from pser.records import files
+from pser.records import files, training
+from pser.records.progress import PlainProgress
 
 torch.set_num_threads(1)
 SMALL = [
@@ -137,6 +138,18 @@ def test_a_damaged_checkpoint_is_skipped_with_a_warning(tmp_path, capsys):
     assert (run / "eval.jsonl").read_bytes() == before
 
 
+def test_when_no_checkpoint_is_whole_each_is_named(tmp_path, capsys):
+    train(tmp_path / "run")
+    (tmp_path / "run/status.json").unlink()
+    for path in (tmp_path / "run/checkpoints").glob("*/memory.pser"):
+        path.write_bytes(path.read_bytes()[:-1])
+    capsys.readouterr()
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out.count("is damaged and was skipped") == 2
+    assert "is whole: start a new run" in printed.err
+
+
 def error_of(capsys, *arguments):
     assert main(["train", *map(str, arguments)]) == 2
     error = capsys.readouterr().err
@@ -156,6 +169,9 @@ def error_of(capsys, *arguments):
         (["gym:CartPole-v1", "--alpha", "1.5"], "alpha"),
         (["gym:CartPole-v1", "--capacity", "10"], "capacity"),
         (["minatar:breakout", "--eval-noop-max", "30"], "noop_max"),
+        (["minatar:breakout", "--network", "nature"], "nature network needs"),
+        (["gym:CartPole-v1", "--capacity", "100000000000000"], "capacity"),
+        (["gym:CartPole-v1", "--learning-rate", "inf"], "finite"),
         (["gym:CartPole-v1", "--device", "cuda"], "no GPU"),
         ([], "which game"),
         (["--resume", "/nonexistent"], "no manifest"),
@@ -167,8 +183,7 @@ def test_a_mistake_is_one_clear_line_and_writes_nothing(arguments, words, capsys
         pytest.skip("there is a GPU")
     monkeypatch.chdir(tmp_path)
     assert words in error_of(capsys, *arguments)
-    left = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix == ".jsonl"]
-    assert left == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_a_folder_with_another_run_is_refused(tmp_path, capsys):
@@ -180,6 +195,55 @@ def test_a_folder_with_another_run_is_refused(tmp_path, capsys):
     (tmp_path / "other/thesis.tex").write_text("precious")
     assert "not empty" in error_of(capsys, "gym:CartPole-v1", "--run-dir", tmp_path / "other")
     assert manifest(tmp_path / "run") == before
+
+
+def test_a_folder_of_a_run_killed_before_its_manifest_can_be_used_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/.lock").touch()
+    (tmp_path / "run/.manifest.json.123.tmp").write_text("{")
+    assert train(tmp_path / "run") == 0
+
+
+def test_the_manifest_has_one_spelling_of_a_game(tmp_path):
+    path = tmp_path / "run"
+    assert main(["train", "minatar:Space-Invaders", "--run-dir", str(path), *SMALL]) == 0
+    assert manifest(path)["env"] == manifest(path)["settings"]["game"]["env"] == "minatar:space_invaders"
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    def interrupt(self, row):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PlainProgress, "logged", interrupt)
+    assert train(tmp_path / "run") == 130
+    assert f"continue with pser train --resume {tmp_path / 'run'}" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run/status.json").read_text())["state"] == "stopped"
+    monkeypatch.undo()
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 0
+
+
+def test_no_room_in_memory_is_one_line(tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(training, "Trainer", full)
+    assert "lower --capacity" in error_of(capsys, "gym:CartPole-v1", "--run-dir", tmp_path / "run")
+
+
+def test_a_manifest_of_another_network_is_refused(tmp_path, capsys):
+    train(tmp_path / "run")
+    changed = manifest(tmp_path / "run")
+    changed["settings"]["agent"]["hidden"] = [9, 9]
+    (tmp_path / "run/manifest.json").write_text(json.dumps(changed))
+    (tmp_path / "run/status.json").unlink()
+    capsys.readouterr()
+    assert "must fit the network" in error_of(capsys, "--resume", tmp_path / "run")
+
+
+@pytest.mark.parametrize("settings", [5, [], {"game": 3}, {"other": {}}])
+def test_a_manifest_without_settings_is_one_line(tmp_path, capsys, settings):
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": 1, "settings": settings}))
+    error_of(capsys, "--from-run", tmp_path)
 
 
 def test_a_disk_too_small_is_refused_at_once(tmp_path, capsys, monkeypatch):

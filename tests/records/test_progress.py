@@ -50,6 +50,20 @@ def test_the_live_panel_shows_the_same_numbers():
         assert words in out.getvalue()
 
 
+def test_the_live_panel_says_what_takes_so_long_until_it_is_over():
+    shown = LiveProgress("title", 1000)
+    shown.busy("evaluating")
+    assert shown._busy == "evaluating …"
+    shown.evaluated(EVALUATION)
+    assert shown._busy == ""
+    shown.close()
+
+
+def test_a_run_that_is_refused_at_once_shows_no_panel(capsys):
+    LiveProgress("title", 1000).close()
+    assert capsys.readouterr().out == ""
+
+
 def test_pipes_get_plain_lines(monkeypatch):
     monkeypatch.setattr(progress.sys.stdout, "isatty", lambda: False, raising=False)
     assert isinstance(make_progress("title", 10), PlainProgress)

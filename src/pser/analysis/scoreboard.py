@@ -189,12 +189,15 @@ def _note_lengths(
 def _score(run: Run, points: Series, smooth: Series, end: float, budget: float) -> RunScore:
     fresh = run.final or {}
     # A snapshot chosen after the budget is not a score within it.
-    comparable = fresh.get("snapshot") == "best" and end <= (1 + SLACK) * budget
+    best = int(points.values.argmax())
+    # Nor is the score of a snapshot that a better one has replaced since.
+    current = fresh.get("snapshot") == "best" and fresh.get("snapshot_frames") == points.frames[best]
+    comparable = current and end <= (1 + SLACK) * budget
     value = fresh.get("mean_return") if comparable else None
     return RunScore(
         run=run,
         final=float(smooth.values[-1]),
-        best=float(points.values.max()),
+        best=float(points.values[best]),
         reevaluated=None if value is None else float(value),
         reevaluated_episodes=int(fresh.get("episodes", 0)) if value is not None else None,
     )

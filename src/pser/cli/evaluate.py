@@ -3,6 +3,7 @@
 $ pser evaluate runs/breakout --episodes 200
 """
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -35,8 +36,15 @@ class Settings:
         for name in ("episodes", "num_envs"):
             if getattr(self, name) < 1:
                 raise PserError(f"{name} must be at least 1, got {getattr(self, name)}: raise it")
-        if self.epsilon is not None and not 0 <= self.epsilon <= 1:
-            raise PserError(f"epsilon must lie in [0, 1], got {self.epsilon}: choose a value in between")
+        check_play(self.epsilon, self.seed)
+
+
+def check_play(epsilon: float | None, seed: int) -> None:
+    """Refuse what no game can be played with."""
+    if epsilon is not None and not 0 <= epsilon <= 1:
+        raise PserError(f"epsilon must lie in [0, 1], got {epsilon}: choose a value in between")
+    if seed < 0:
+        raise PserError(f"seed must be at least 0, got {seed}: raise it")
 
 
 def run(settings: Settings) -> None:
@@ -49,21 +57,22 @@ def run(settings: Settings) -> None:
     from pser.records.agent import load_agent
     from pser.records.files import write_text
     from pser.records.folder import RunFolder
+    from pser.records.progress import counting
 
     folder = RunFolder(settings.run)
     agent, game, saved, frames = load_agent(
         folder, settings.snapshot, min(settings.num_envs, settings.episodes)
     )
-    try:
+    epsilon = saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon
+    with contextlib.closing(game), counting("episodes", settings.episodes) as count:
         result = evaluate(
             agent,
             game,
-            epsilon=saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon,
+            epsilon=epsilon,
             seed=derived_seed(settings.seed, "evaluation"),
             episodes=settings.episodes,
+            on_episode=lambda _: count(),
         )
-    finally:
-        game.close()
     mean, std = float(np.mean(result.returns)), float(np.std(result.returns))
     final = {
         "episodes": len(result.returns),
@@ -72,6 +81,8 @@ def run(settings: Settings) -> None:
         "returns": result.returns,
         "snapshot": settings.snapshot,
         "snapshot_frames": frames,
+        "epsilon": epsilon,
+        "seed": settings.seed,
     }
     write_text(folder.final, json.dumps(final) + "\n")
     print(

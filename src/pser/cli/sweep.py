@@ -3,6 +3,7 @@
 $ pser sweep --envs minatar:breakout --replay uniform per pser --seeds 0 1 2 --jobs 2 --out runs/breakout
 
 The same command again continues what was interrupted and repeats what failed; finished runs are left alone.
+Other settings need another folder.
 Every flag of `pser train` may be given, and then holds for all runs.
 """
 
@@ -18,11 +19,15 @@ from typing import Any, Literal
 
 from pser.cli.train_flags import flags_class, given_flags
 from pser.errors import PserError
+from pser.learner.settings import TrainSettings
+from pser.learner.settings_json import to_json
 from pser.records.executor import Executor, Job, LocalProcesses, Outcome
 from pser.records.folder import RunFolder
+from pser.records.manifest import read_manifest, settings_of
 
 LEFT_OUT = frozenset({"env", "replay", "seed", "initial", "decay"})
 REFRESH_SECONDS = 5.0
+RECORD_TAIL_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +71,9 @@ def run(settings: Any) -> None:
     try:
         with LocalProcesses(settings.jobs) as executor:
             failed = carry_out(jobs, executor)
+    except KeyboardInterrupt:
+        print("stopped: the same command goes on from the newest checkpoints", flush=True)
+        raise
     finally:
         signal.signal(signal.SIGTERM, before)
     if failed:
@@ -85,10 +93,12 @@ def plan(settings: Any) -> list[Job]:
     for seed, env, replay, initial, decay in grid:
         own = {"replay": replay, "initial": initial, "decay": decay, "seed": seed}
         preset = settings.preset or default_preset(env)
-        label = preset_settings(preset, env).override({**flags, **own}).replay.label
+        wanted = preset_settings(preset, env).override({**flags, **own})
+        label = wanted.replay.label
         folder = settings.out / env.replace(":", "-") / label / f"seed-{seed}"
         name = f"{env} {label} seed {seed}"
         if RunFolder(folder).manifest.exists():
+            _refuse_other_settings(folder, wanted)
             arguments = ["train", "--resume", str(folder)]
         else:
             arguments = [
@@ -104,6 +114,21 @@ def plan(settings: Any) -> list[Job]:
     return list(jobs.values())
 
 
+def _refuse_other_settings(folder: Path, wanted: TrainSettings) -> None:
+    """A run keeps the settings it was started with: do not let it pass for one with others."""
+    try:
+        saved = to_json(settings_of(read_manifest(RunFolder(folder).manifest)))
+    except PserError:
+        return  # the run itself will say what is wrong with its manifest
+    new = to_json(wanted)
+    other = [name for group in new for name in new[group] if new[group][name] != saved[group][name]]
+    other = [name for name in other if name != "env"]  # which may be spelled in several ways
+    if other:
+        raise PserError(
+            f"{folder} holds a run with another {', '.join(other)}: use the same settings, or another --out"
+        )
+
+
 def carry_out(jobs: list[Job], executor: Executor) -> list[Job]:
     """Run the jobs that are not finished, report each as it ends, and return those that failed."""
     waiting: dict[Future[Outcome], Job] = {}
@@ -115,17 +140,22 @@ def carry_out(jobs: list[Job], executor: Executor) -> list[Job]:
         else:
             waiting[executor.submit(job)] = job
     failed = []
-    with _Table(jobs) as table:
+    states = {job.name: "finished" for job in jobs}
+    with _Table(jobs, states) as table:
         while waiting:
-            ended, _ = wait(waiting, timeout=REFRESH_SECONDS, return_when=FIRST_COMPLETED)
+            for future, job in waiting.items():
+                states[job.name] = "running" if future.running() else "waiting"
             table.refresh()
+            ended, _ = wait(waiting, timeout=REFRESH_SECONDS, return_when=FIRST_COMPLETED)
             for future in ended:
                 job, outcome = waiting.pop(future), future.result()
                 done += 1
                 if outcome.code:
                     failed.append(job)
+                states[job.name] = "failed" if outcome.code else "finished"
                 ending = f"failed: {outcome.message}" if outcome.code else "finished"
                 table.say(f"[{done}/{len(jobs)}] {job.name}: {ending}")
+        table.refresh()
     return failed
 
 
@@ -142,18 +172,17 @@ def _as_arguments(values: dict[str, Any]) -> list[str]:
 class _Table:
     """The state of all runs, redrawn in place on a terminal; elsewhere only the lines that are said."""
 
-    def __init__(self, jobs: list[Job]) -> None:
+    def __init__(self, jobs: list[Job], states: dict[str, str]) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._jobs = jobs
+        self._jobs, self._states = jobs, states
         self._console = Console()
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
 
     def __enter__(self) -> "_Table":
         if self._live:
             self._live.start()
-        self.refresh()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -168,22 +197,28 @@ class _Table:
             print(line, flush=True)
 
     def refresh(self) -> None:
-        """Read the runs' status and last evaluation, and redraw."""
+        """Read the runs' newest records, and redraw."""
         if not self._live:
             return
         from rich.table import Table
 
         table = Table("run", "state", "frames", "last evaluation")
         for job in self._jobs:
-            status = RunFolder(job.folder).read_status() or {"state": "waiting", "frames": 0}
-            table.add_row(job.name, status["state"], f"{status['frames']:,}", last_evaluation(job.folder))
+            folder = RunFolder(job.folder)
+            frames = newest(folder.train, "frames", ",.0f")
+            table.add_row(
+                job.name, self._states[job.name], frames, newest(folder.evaluations, "mean_return", ".2f")
+            )
         self._live.update(table, refresh=True)
 
 
-def last_evaluation(folder: Path) -> str:
-    """Mean return of the newest whole line of eval.jsonl, or a dash."""
+def newest(record: Path, key: str, how: str) -> str:
+    """A number of the newest whole line of a record, or a dash."""
     try:
-        lines = RunFolder(folder).evaluations.read_text().splitlines()
-        return f"{json.loads(lines[-1])['mean_return']:.2f}"
-    except (OSError, IndexError, ValueError, KeyError):
+        with open(record, "rb") as file:
+            file.seek(max(0, record.stat().st_size - RECORD_TAIL_BYTES))
+            lines = file.read().splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith(b"\n")]
+        return format(json.loads(whole[-1])[key], how)
+    except (OSError, IndexError, ValueError, KeyError, TypeError):
         return "-"

@@ -85,7 +85,7 @@ def _settings_and_preset(settings: Any) -> tuple[str, TrainSettings]:
         path = settings.from_run / "manifest.json" if settings.from_run.is_dir() else settings.from_run
         manifest = read_manifest(path)
         train = settings_of(manifest)
-        return str(manifest["preset"]), train if settings.env is None else train.override(
+        return str(manifest.get("preset", "unknown")), train if settings.env is None else train.override(
             {"env": settings.env}
         )
     if settings.env is None:

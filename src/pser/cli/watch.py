@@ -3,6 +3,7 @@
 $ pser watch runs/breakout --out breakout.mp4
 """
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from pser.cli.evaluate import check_play
 from pser.errors import PserError
 
 
@@ -40,7 +42,8 @@ class Settings:
         for name in ("episodes", "max_steps", "fps", "min_height"):
             if getattr(self, name) < 1:
                 raise PserError(f"{name} must be at least 1, got {getattr(self, name)}: raise it")
-        if self.out is not None and self.out.suffix not in (".mp4", ".gif"):
+        check_play(self.epsilon, self.seed)
+        if self.out is not None and self.out.suffix.lower() not in (".mp4", ".gif"):
             raise PserError(f"a video is an .mp4 or a .gif, got {self.out}: rename it")
 
 
@@ -58,17 +61,16 @@ def run(settings: Settings) -> None:
     agent, game, saved, _ = load_agent(RunFolder(settings.run), settings.snapshot, 1)
     epsilon = saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon
     rng = np.random.default_rng(settings.seed)
-    observation = game.reset(derived_seed(settings.seed, "evaluation"))
-    images, returns = [game.render()], list[float]()
-    try:
+    returns = list[float]()
+    with contextlib.closing(game):
+        observation = game.reset(derived_seed(settings.seed, "evaluation"))
+        images = [game.render()]
         while len(returns) < settings.episodes and len(images) <= settings.max_steps:
             step = game.step(agent.act(observation, epsilon, rng))
             observation = step.observation
             images.append(game.render())
             if step.finished[0]:
                 returns.append(float(step.episode_return[0]))
-    finally:
-        game.close()
     write_video(out, images, fps=settings.fps, min_height=settings.min_height)
     scores = ", ".join(f"{value:g}" for value in returns) or "cut before the end of the episode"
     print(f"{out}: {len(images):,} images, return {scores}")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import pser
+from pser.errors import PserError
 from pser.learner.flat import FlatParameters
 from pser.learner.networks import NETWORK_OF_FAMILY, build_network
 from pser.learner.rmsprop import RMSProp
@@ -162,6 +163,12 @@ class DQN:
 
     def set_weights(self, weights: NDArray[np.float32]) -> None:
         """Set the online network's parameters."""
+        expected = tuple(self.online_flat.values.shape)
+        if weights.shape != expected:
+            raise PserError(
+                f"saved weights must fit the network of their run's settings ({expected[0]:,} numbers), "
+                f"got {weights.size:,}: restore the manifest that belongs to them"
+            )
         with torch.no_grad():
             self.online_flat.values.copy_(torch.from_numpy(weights))
 

@@ -1,5 +1,6 @@
 """Measuring an agent: whole episodes, few random actions, nothing learned."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +32,19 @@ class Evaluation:
 
 
 def evaluate(
-    agent: DQN, game: Game, *, epsilon: float, seed: int, episodes: int = 0, frames: int = 0
+    agent: DQN,
+    game: Game,
+    *,
+    epsilon: float,
+    seed: int,
+    episodes: int = 0,
+    frames: int = 0,
+    on_episode: Callable[[float], None] = lambda episode_return: None,
 ) -> Evaluation:
     """Play `episodes` episodes, or, if that is 0, until `frames` are spent and the running episodes over.
 
     Every environment gets its share beforehand: taking the first episodes to finish would favour short ones.
+    `on_episode` is told each episode's return as it ends.
     """
     envs = game.num_envs
     quota = np.array([episodes // envs + (env < episodes % envs) for env in range(envs)])
@@ -55,5 +64,6 @@ def evaluate(
             returns[env].append(float(step.episode_return[env]))
             lengths[env].append(int(step.episode_length[env]))
             count[env] += 1
+            on_episode(returns[env][-1])
             running[env] = count[env] < quota[env] if episodes else steps < budget
     return Evaluation([r for env in returns for r in env], [n for env in lengths for n in env])

@@ -4,6 +4,7 @@ Units are part of the names. A *step* is one decision of one environment; a *fra
 (4 per step on Atari, 1 elsewhere). With several environments both count over all of them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
@@ -294,6 +295,10 @@ class TrainSettings:
     run: RunSettings = field(default_factory=RunSettings)
 
     def __post_init__(self) -> None:
+        for name in GROUPS:
+            for key, value in vars(getattr(self, name)).items():
+                finite = not isinstance(value, float) or math.isfinite(value)
+                require(finite, f"{key} must be finite", value, "choose a number")
         capacity, batch, n_step = self.replay.capacity, self.agent.batch_size, self.replay.n_step
         require(
             capacity >= batch,

@@ -19,6 +19,7 @@ def to_json(settings: TrainSettings) -> dict[str, Any]:
 
 def from_json(plain: Mapping[str, Any]) -> TrainSettings:
     """The settings that `to_json` wrote; an unknown, missing or mistyped entry is an error."""
+    require(isinstance(plain, Mapping), "settings must be an object", plain, "repair the file")
     unknown = set(plain) - set(GROUPS)
     if unknown:
         raise PserError(f"unknown settings group {sorted(unknown)}: written by another version of pser?")

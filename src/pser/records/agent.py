@@ -3,7 +3,6 @@
 import torch
 
 from pser.env.game import Game
-from pser.errors import DamagedFileError
 from pser.learner.device import configure_torch
 from pser.learner.dqn import DQN
 from pser.learner.games import evaluation_game
@@ -21,9 +20,5 @@ def load_agent(folder: RunFolder, snapshot: str, num_envs: int) -> tuple[DQN, Ga
     device: torch.device = configure_torch(settings.run.device, settings.run.threads)
     game = evaluation_game(settings, num_envs)
     agent = DQN(settings, observation_shape(game.observation), game.num_actions, seed=0, device=device)
-    if saved.weights.shape != tuple(agent.online_flat.values.shape):
-        raise DamagedFileError(
-            f"the snapshot {snapshot!r} does not fit the network of its manifest: restore them both"
-        )
     agent.set_weights(saved.weights)
     return agent, game, settings, saved.frames

@@ -1,6 +1,7 @@
 """Where the runs of a sweep are carried out: here, or wherever another `Executor` takes them."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -63,6 +64,12 @@ class LocalProcesses:
     def _carry_out(self, job: Job) -> Outcome:
         if self._stopped:
             return Outcome(130, "not started")
+        try:
+            return self._run(job)
+        except OSError as error:
+            return Outcome(2, str(error))
+
+    def _run(self, job: Job) -> Outcome:
         job.folder.parent.mkdir(parents=True, exist_ok=True)
         path = job.folder.with_name(job.folder.name + ".log")
         with open(path, "ab") as log:
@@ -71,6 +78,8 @@ class LocalProcesses:
             self._running.add(process)
             code = process.wait()
             self._running.discard(process)
+        if code < 0:
+            return Outcome(code, f"killed by {signal.Signals(-code).name}")
         return Outcome(code, "" if code == 0 else _last_line(path) or f"exit code {code}")
 
     def __enter__(self) -> Self:

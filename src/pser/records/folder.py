@@ -32,7 +32,10 @@ class RunFolder:
                 f"{self.path} already holds a run: continue it with --resume {self.path}, "
                 "or choose another --run-dir"
             )
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self.path.exists() and not self.path.is_dir():
+            raise PserError(f"{self.path} is a file: choose another --run-dir")
+        # Hidden files may be left of a run that was killed before it had a manifest.
+        if self.path.exists() and any(not path.name.startswith(".") for path in self.path.iterdir()):
             raise PserError(f"{self.path} exists and is not empty: choose another --run-dir")
         self.path.mkdir(parents=True, exist_ok=True)
 
@@ -49,13 +52,13 @@ class RunFolder:
             yield
 
     def write_status(self, state: str, frames: int, error: str | None = None) -> None:
-        """Say how the run stands: running, finished or failed."""
+        """Say how the run stands: running, finished, stopped or failed."""
         write_text(self.status, json.dumps({"state": state, "frames": frames, "error": error}) + "\n")
 
     def read_status(self) -> dict[str, Any] | None:
         """The last status written, if any."""
         try:
             status = json.loads(self.status.read_text())
-        except (OSError, json.JSONDecodeError):
+        except (OSError, ValueError):
             return None
         return status if isinstance(status, dict) else None

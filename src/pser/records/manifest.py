@@ -51,7 +51,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """Read a manifest; what is not one is an error of one line."""
     try:
         manifest = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise PserError(f"there is no manifest at {path}: name a run folder or its manifest.json") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise PserError(f"{path} is not a manifest ({error}): restore it, or start a new run") from None

@@ -1,7 +1,9 @@
 """What a person sees while a run goes on: a live panel on a terminal, plain lines elsewhere."""
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 PLAIN_PERIOD_SECONDS = 10.0
@@ -16,6 +18,9 @@ class Progress(Protocol):
 
     def evaluated(self, row: dict[str, Any]) -> None:
         """A line of eval.jsonl was written."""
+
+    def busy(self, what: str) -> None:
+        """Something that takes a while was begun."""
 
     def said(self, message: str) -> None:
         """Something else worth a line happened."""
@@ -32,6 +37,9 @@ class Quiet:
 
     def evaluated(self, row: dict[str, Any]) -> None:
         """Ignore the row."""
+
+    def busy(self, what: str) -> None:
+        """Ignore it."""
 
     def said(self, message: str) -> None:
         """Ignore the message."""
@@ -60,6 +68,9 @@ class PlainProgress:
         """Print the evaluation."""
         print(evaluation_line(row), flush=True)
 
+    def busy(self, what: str) -> None:
+        """Say nothing: its result has a line."""
+
     def said(self, message: str) -> None:
         """Print the message."""
         print(message, flush=True)
@@ -77,20 +88,23 @@ class LiveProgress:
 
         self._title, self._budget = title, budget_frames
         self._row: dict[str, Any] = {"frames": 0}
-        self._evaluation = ""
+        self._evaluation = self._busy = ""
         self._console = Console()
-        self._live = Live(self._panel(), console=self._console, refresh_per_second=4)
-        self._live.start()
+        self._live = Live(console=self._console, refresh_per_second=4)
 
     def logged(self, row: dict[str, Any]) -> None:
         """Redraw with the new numbers."""
         self._row = row
-        self._live.update(self._panel())
+        self._redraw()
 
     def evaluated(self, row: dict[str, Any]) -> None:
         """Redraw with the new evaluation."""
         self._evaluation = evaluation_line(row)
-        self._live.update(self._panel())
+        self._redraw()
+
+    def busy(self, what: str) -> None:
+        """Show what keeps the numbers from moving, until they move again."""
+        self._redraw(f"{what} …")
 
     def said(self, message: str) -> None:
         """Print the message above the panel."""
@@ -98,7 +112,15 @@ class LiveProgress:
 
     def close(self) -> None:
         """Leave the last state of the panel on the screen."""
-        self._live.stop()
+        if self._live.is_started:
+            self._redraw()
+            self._live.stop()
+
+    def _redraw(self, busy: str = "") -> None:
+        self._busy = busy
+        if not self._live.is_started:  # a run that is refused at once shows its error and nothing else
+            self._live.start()
+        self._live.update(self._panel())
 
     def _panel(self) -> Any:
         from rich.console import Group
@@ -112,7 +134,9 @@ class LiveProgress:
             table.add_row(*(f"[dim]{name}[/] {value}" for name, value in cells[start : start + 3]))
         bar = Table.grid(expand=True)  # a bar by itself does not end its line
         bar.add_row(ProgressBar(total=self._budget, completed=min(self._row["frames"], self._budget)))
-        return Panel(Group(bar, table, self._evaluation), title=self._title, width=100)
+        return Panel(
+            Group(bar, table, self._evaluation, f"[dim]{self._busy}[/]"), title=self._title, width=100
+        )
 
 
 def make_progress(title: str, budget_frames: int) -> Progress:
@@ -123,6 +147,20 @@ def make_progress(title: str, budget_frames: int) -> Progress:
         except ModuleNotFoundError:
             pass
     return PlainProgress(budget_frames)
+
+
+@contextlib.contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar that the given function moves on by one; nothing where nobody looks or rich is missing."""
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ModuleNotFoundError:
+        yield lambda: None
+        return
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def evaluation_line(row: dict[str, Any]) -> str:

@@ -41,6 +41,7 @@ def read_snapshot(folder: RunFolder, name: str) -> Snapshot:
     path = snapshot_path(folder, name)
     if not path.exists():
         raise PserError(
-            f"{folder.path} has no snapshot {name!r}: let the run reach its first evaluation or checkpoint"
+            f"{folder.path} has no snapshot {name!r}: let the run reach its first "
+            + ("evaluation, or use --snapshot last" if name == "best" else "checkpoint")
         )
     return Snapshot(**read_container(path))

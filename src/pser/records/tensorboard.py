@@ -1,5 +1,6 @@
 """TensorBoard events beside the JSON records, if the tensorboard package is installed."""
 
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ class TensorBoard:
                 from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return
-        # What an interrupted run wrote after its checkpoint is hidden by the purge.
+        # What an interrupted run wrote after its checkpoint is hidden by the purge; without a checkpoint all is void.
+        if not frames:
+            shutil.rmtree(folder, ignore_errors=True)
         self._writer = SummaryWriter(str(folder), purge_step=frames + 1 if frames else None)
 
     def add(self, group: str, row: dict[str, Any]) -> None:

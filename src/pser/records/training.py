@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 import pser
 from pser.env.game import Game
+from pser.errors import PserError
 from pser.learner.device import configure_torch
 from pser.learner.evaluation import evaluate
 from pser.learner.events import CheckpointDue, EvaluationDue, IntervalLogged, TrainingFinished
@@ -27,17 +29,22 @@ from pser.records.tensorboard import TensorBoard
 
 
 def start_run(settings: TrainSettings, preset: str, path: Path, progress: Progress) -> None:
-    """Train a new agent; all that the run leaves behind goes into `path`, which must be new or empty."""
+    """Train a new agent; all that the run leaves behind goes into `path`, which must be new or empty.
+
+    Whatever can be refused is refused before anything is written: a folder once taken keeps its settings.
+    """
     folder = RunFolder(path)
-    game = training_game(settings)  # an unknown game is refused before anything is written
-    game.close()
-    if settings.evaluation.eval_period_frames:
-        evaluation_game(settings).close()  # and so is a setting that only the evaluations use
-    folder.create()
-    require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
-    with folder.locked():
-        write_manifest(folder.manifest, build_manifest(settings, preset))
-        _run(folder, settings, None, progress)
+    with contextlib.closing(training_game(settings)) as game:
+        settings = settings.override({"env": game.name})  # one spelling, whatever case was typed
+        trainer = build_trainer(settings, game)
+        if settings.evaluation.eval_period_frames:
+            evaluation_game(settings).close()
+        manifest = build_manifest(settings, preset)
+        folder.create()
+        require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
+        with folder.locked():
+            write_manifest(folder.manifest, manifest)
+            _run(folder, trainer, None, progress)
 
 
 def resume_run(path: Path, progress: Progress) -> None:
@@ -49,24 +56,43 @@ def resume_run(path: Path, progress: Progress) -> None:
         progress.said(f"{path} is finished: {status['frames']:,} frames")
         return
     with folder.locked():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with _warnings_said(progress):
             checkpoint = read_newest_checkpoint(folder.checkpoints)
-        for warning in caught:
-            progress.said(f"warning: {warning.message}")
         where = (
             f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start: no checkpoint yet"
         )
         progress.said(f"resuming {path} {where}")
-        _run(folder, settings, checkpoint, progress)
+        with contextlib.closing(training_game(settings)) as game:
+            _run(folder, build_trainer(settings, game), checkpoint, progress)
 
 
-def _run(
-    folder: RunFolder, settings: TrainSettings, checkpoint: Checkpoint | None, progress: Progress
-) -> None:
+def build_trainer(settings: TrainSettings, game: Game) -> Trainer:
+    """The trainer of a run, on the device its settings name."""
+    device = configure_torch(settings.run.device, settings.run.threads)
+    try:
+        return Trainer(settings, game, device)
+    except MemoryError:
+        raise PserError(
+            f"no room in memory for a capacity of {settings.replay.capacity:,}: lower --capacity"
+        ) from None
+
+
+@contextlib.contextmanager
+def _warnings_said(progress: Progress) -> Iterator[None]:
+    """Show warnings as lines of the run's own, also if an error follows them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for warning in caught:
+                progress.said(f"warning: {warning.message}")
+
+
+def _run(folder: RunFolder, trainer: Trainer, checkpoint: Checkpoint | None, progress: Progress) -> None:
     frames = checkpoint.state["frames"] if checkpoint else 0
     try:
-        run = _Run(folder, settings, checkpoint, progress)
+        run = _Run(folder, trainer, checkpoint, progress)
         try:
             folder.write_status("running", frames)
             for event in run.trainer.train():
@@ -74,6 +100,10 @@ def _run(
                 run.listen(event)
         finally:
             run.close()
+    except KeyboardInterrupt:
+        folder.write_status("stopped", frames)
+        progress.said(f"stopped at {frames:,} frames: continue with pser train --resume {folder.path}")
+        raise
     except BaseException as error:
         told = explain_disk_error(error, folder.path) if isinstance(error, OSError) else error
         with contextlib.suppress(OSError):  # the disk that failed the run may fail the note about it
@@ -88,17 +118,15 @@ class _Run:
     """One process's part of a run: the trainer and everything that listens to it."""
 
     def __init__(
-        self, folder: RunFolder, settings: TrainSettings, checkpoint: Checkpoint | None, progress: Progress
+        self, folder: RunFolder, trainer: Trainer, checkpoint: Checkpoint | None, progress: Progress
     ) -> None:
-        self.folder, self.settings, self.progress = folder, settings, progress
-        device = configure_torch(settings.run.device, settings.run.threads)
-        self.game = training_game(settings)
-        self.trainer = Trainer(settings, self.game, device)
+        self.folder, self.trainer, self.progress = folder, trainer, progress
+        self.settings = settings = trainer.settings
         self.best: Snapshot | None = None
         positions = {"train": 0, "eval": 0}
         frames = 0
         if checkpoint is not None:
-            self.trainer.set_state(checkpoint.state["trainer"], checkpoint.memory)
+            trainer.set_state(checkpoint.state["trainer"], checkpoint.memory)
             positions, frames = checkpoint.state["records"], checkpoint.state["frames"]
             best = checkpoint.state["best"]
             self.best = Snapshot(**best) if best else None
@@ -124,8 +152,8 @@ class _Run:
 
     def _evaluate(self, frames: int) -> None:
         settings = self.settings.evaluation
-        game = evaluation_game(self.settings)
-        try:
+        self.progress.busy("evaluating")
+        with contextlib.closing(evaluation_game(self.settings)) as game:
             result = evaluate(
                 self.trainer.agent,
                 game,
@@ -134,8 +162,6 @@ class _Run:
                 episodes=0 if settings.eval_frames else settings.eval_episodes,
                 frames=settings.eval_frames,
             ).summary()
-        finally:
-            game.close()
         is_best = (
             self.best is None
             or self.best.mean_return is None
@@ -150,6 +176,7 @@ class _Run:
         self.progress.evaluated(row)
 
     def _checkpoint(self, frames: int) -> None:
+        self.progress.busy("writing a checkpoint")
         state = {
             "frames": frames,
             "trainer": self.trainer.get_state(),
@@ -161,11 +188,10 @@ class _Run:
         self.folder.write_status("running", frames)
 
     def close(self) -> None:
-        """Close files and games."""
+        """Close the files."""
         self.train.close()
         self.evaluations.close()
         self.tensorboard.close()
-        self.game.close()
 
 
 def checkpoint_bytes(settings: TrainSettings, game: Game) -> int:
