@@ -1,6 +1,8 @@
 """`pser sweep`: the grid, its failures, and going on."""
 
 import json
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -12,6 +14,7 @@ from pser.cli import main, sweep
 from pser.errors import PserError
 from pser.learner.presets import preset_settings
 from pser.records.executor import Job, LocalProcesses, Outcome
+from pser.records.folder import RunFolder
 from pser.records.manifest import build_manifest, write_manifest
 
 SMALL = [
@@ -125,6 +128,32 @@ def test_a_killed_process_is_named_so(tmp_path):
             time.sleep(0.01)
         next(iter(executor._running)).kill()
     assert future.result().message == "killed by SIGKILL"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
+def test_the_runs_of_a_killed_sweep_end_with_it(tmp_path):
+    flags = ["--envs", "gym:CartPole-v1", "--replay", "per", "--seeds", "0", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "pser", "sweep", *flags, "--log-period-frames", "100"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        run = tmp_path / "gym-CartPole-v1/PER_MaxPrio/seed-0"
+        until(lambda: (run / "train.jsonl").exists() and (run / "train.jsonl").stat().st_size)
+        process.kill()
+    until(lambda: not is_locked(RunFolder(run)), seconds=15)
+
+
+def until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_locked(folder):
+    try:
+        with folder.locked():
+            return False
+    except PserError:
+        return True
 
 
 def test_the_newest_whole_line_of_a_record_is_shown(tmp_path):

@@ -1,5 +1,6 @@
 """Where the runs of a sweep are carried out: here, or wherever another `Executor` takes them."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 LOG_TAIL_BYTES = 4096
+PARENT = "PSER_SWEEP_PROCESS"
+"""Environment variable that tells a job the process of its sweep."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,10 @@ class LocalProcesses:
         path = job.folder.with_name(job.folder.name + ".log")
         with open(path, "ab") as log:
             command = [sys.executable, "-m", "pser", *job.arguments]
-            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            environment = os.environ | {PARENT: str(os.getpid())}
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment
+            )
             self._running.add(process)
             code = process.wait()
             self._running.discard(process)
@@ -95,6 +101,17 @@ class LocalProcesses:
             for process in list(self._running):
                 process.terminate()
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def end_with_parent() -> None:
+    """In a job's process: end when the sweep that started it dies, even by SIGKILL (Linux; elsewhere go on)."""
+    parent = os.environ.get(PARENT)
+    if parent is None or sys.platform != "linux":
+        return
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    if os.getppid() != int(parent):  # it died before we asked
+        sys.exit(128 + signal.SIGTERM)
 
 
 def _last_line(path: Path) -> str:
