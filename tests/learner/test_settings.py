@@ -24,7 +24,7 @@ from pser.learner.settings_json import from_json, to_json
     ("changes", "words"),
     [
         ({"env": "Pong"}, "FAMILY:NAME"),
-        ({"env": "nes:Mario"}, "FAMILY:NAME"),
+        ({"env": "nes:Mario"}, "no family of games 'nes'"),
         ({"window": -1}, "window"),
         ({"alpha": 1.5}, "alpha"),
         ({"alpha": -0.1}, "alpha"),

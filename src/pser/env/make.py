@@ -37,9 +37,7 @@ def make_game(
             0 leaves only the game's own limit.
         threads: Atari: threads that run the emulators (0: one per environment, up to the number of cores).
     """
-    family, colon, name = spec.partition(":")
-    if not colon or not name:
-        raise _no_family(spec)
+    family, name = split_name(spec)
     if family == "atari":
         from pser.env import atari
 
@@ -53,8 +51,7 @@ def make_game(
             max_episode_steps=atari.MAX_EPISODE_STEPS if max_episode_steps is None else max_episode_steps,
             threads=threads,
         )
-    if family in FAMILIES:
-        _only_for("Atari games", spec, life_loss=life_loss, noop_max=noop_max)
+    _only_for("Atari games", spec, life_loss=life_loss, noop_max=noop_max)
     if family == "minatar":
         from pser.env.minatar import MinAtarGame
 
@@ -65,12 +62,20 @@ def make_game(
             sticky_actions=0.1 if sticky_actions is None else sticky_actions,
             max_episode_steps=max_episode_steps,
         )
-    if family == "gym":
-        from pser.env.classic import GymGame
+    from pser.env.classic import GymGame
 
-        _only_for("Atari and MinAtar games", spec, sticky_actions=sticky_actions)
-        return GymGame(name, num_envs=num_envs, seed=seed, max_episode_steps=max_episode_steps)
-    raise shared.no_such("family of games", family, FAMILIES)
+    _only_for("Atari and MinAtar games", spec, sticky_actions=sticky_actions)
+    return GymGame(name, num_envs=num_envs, seed=seed, max_episode_steps=max_episode_steps)
+
+
+def split_name(spec: str) -> tuple[str, str]:
+    """The family and the name in it, of which only the family is known to exist."""
+    family, _, name = spec.partition(":")
+    if not name:
+        raise _no_family(spec)
+    if family not in FAMILIES:
+        raise shared.no_such("family of games", family, FAMILIES)
+    return family, name
 
 
 def _only_for(owners: str, spec: str, **settings: float | None) -> None:

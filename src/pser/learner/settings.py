@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import pser
+from pser.env.make import split_name
 from pser.errors import require
-
-FAMILIES = ("atari", "minatar", "gym")
-"""What may stand before the colon of an environment's name."""
 
 
 def _at_least(group: object, limit: float, *names: str) -> None:
@@ -48,13 +46,7 @@ class GameSettings:
     """The learner sees rewards clipped to [-1, 1]; the records always hold the game's own."""
 
     def __post_init__(self) -> None:
-        family, colon, name = self.env.partition(":")
-        require(
-            family in FAMILIES and bool(colon) and bool(name),
-            f"an environment is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}",
-            self.env,
-            "for example atari:Pong, minatar:breakout or gym:CartPole-v1",
-        )
+        split_name(self.env)
         _at_least(self, 1, "num_envs")
         _at_least(self, 0, "noop_max", "max_episode_steps")
         _in_unit_interval(self, "sticky_actions")
@@ -62,7 +54,7 @@ class GameSettings:
     @property
     def family(self) -> str:
         """The part before the colon: atari, minatar or gym."""
-        return self.env.partition(":")[0]
+        return split_name(self.env)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
