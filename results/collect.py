@@ -16,6 +16,15 @@ from statistics import mean, stdev
 from pser.cli import main as pser
 
 RECORDS = ("train.jsonl", "eval.jsonl", "status.json", "final.json")
+COLUMNS = (
+    "game",
+    "replay",
+    "seeds",
+    "training return",
+    "last evaluation",
+    "best evaluation",
+    "re-evaluated",
+)
 LAST_SHARE = 0.1
 PUBLISHED_FRAMES = 5_000_000
 PUBLISHED = {"minatar:breakout": {"Uniform": "9.4 ± 0.3", "PER_MaxPrio": "8.9 ± 0.7"}}
@@ -41,9 +50,7 @@ return of {episodes} episodes at ε = {epsilon}, the last one and the best one o
 luck, so a little too high). *Re-evaluated*: the best snapshot over fresh episodes (`pser evaluate`). ± is the standard
 error over seeds, brackets hold the lowest and the highest seed.
 {source}
-| game | replay | seeds | training return | last evaluation | best evaluation | re-evaluated | published |
-|---|---|---|---|---|---|---|---|
-{rows}
+{table}
 [report.md](report.md), written by `pser report`, compares them and shows the priorities.
 """
 
@@ -109,14 +116,15 @@ def collect(sweep, here):
 
 def write_page(groups, manifest, here, title):
     """README.md of the folder."""
-    table = []
+    envs = sorted({env for env, _ in groups})
+    is_published = any(env in PUBLISHED for env in envs)
+    table = [[*COLUMNS, "published"], ["---"] * (len(COLUMNS) + 1)]
     for (env, label), found in sorted(groups.items()):
         cells = [summary(values) for values in found.values()]
-        published = PUBLISHED.get(env, {}).get(label, "")
-        table.append(f"| {env} | {label} | {len(found[0])} | {' | '.join(cells)} | {published} |\n")
+        table.append([env, label, str(len(found[0])), *cells, PUBLISHED.get(env, {}).get(label, "")])
+    lines = ["| " + " | ".join(row if is_published else row[:-1]) + " |\n" for row in table]
     settings = manifest["settings"]
     frames, evaluation = settings["run"]["budget_frames"], settings["evaluation"]
-    envs = sorted({env for env, _ in groups})
     source = PUBLISHED_SOURCE.format(published=PUBLISHED_FRAMES, ratio=PUBLISHED_FRAMES / frames)
     page = PAGE.format(
         title=title,
@@ -128,8 +136,8 @@ def write_page(groups, manifest, here, title):
         last=round(LAST_SHARE * frames),
         episodes=evaluation["eval_episodes"],
         epsilon=evaluation["eval_epsilon"],
-        source=source if any(env in PUBLISHED for env in envs) else "",
-        rows="".join(table),
+        source=source if is_published else "",
+        table="".join(lines),
     )
     (here / "README.md").write_text(page)
     print(page)
