@@ -127,6 +127,7 @@ class LiveProgress:
         from rich.panel import Panel
         from rich.progress_bar import ProgressBar
         from rich.table import Table
+        from rich.text import Text
 
         table = Table.grid(padding=(0, 2))
         cells = _cells(self._row, self._budget)
@@ -135,7 +136,7 @@ class LiveProgress:
         bar = Table.grid(expand=True)  # a bar by itself does not end its line
         bar.add_row(ProgressBar(total=self._budget, completed=min(self._row["frames"], self._budget)))
         return Panel(
-            Group(bar, table, self._evaluation, f"[dim]{self._busy}[/]"), title=self._title, width=100
+            Group(bar, table, self._evaluation, Text(self._busy, style="dim")), title=self._title, width=100
         )
 
 
