@@ -2,6 +2,7 @@
 
 import io
 
+import rich.console
 from rich.console import Console
 
 from pser.records import progress
@@ -57,6 +58,17 @@ def test_the_live_panel_says_what_takes_so_long_until_it_is_over():
     shown.evaluated(EVALUATION)
     assert shown._busy == ""
     shown.close()
+
+
+def test_a_message_leaves_the_panel_as_it_was(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr(rich.console, "Console", lambda: Console(file=out, width=110, force_terminal=True))
+    shown = LiveProgress("title", 1000)
+    shown.logged(ROW)
+    shown.said("a [bold]message")
+    shown.close()
+    assert "a [bold]message" in out.getvalue()
+    assert "[dim]" not in out.getvalue()
 
 
 def test_a_run_that_is_refused_at_once_shows_no_panel(capsys):

@@ -108,7 +108,11 @@ class LiveProgress:
 
     def said(self, message: str) -> None:
         """Print the message above the panel."""
-        self._console.print(message, markup=False)
+        from rich.text import Text
+
+        self._console.print(
+            Text(message)
+        )  # with markup=False the panel, drawn again below, would lose its own
 
     def close(self) -> None:
         """Leave the last state of the panel on the screen."""
