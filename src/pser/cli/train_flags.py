@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import tyro
 
-from pser.learner.settings import GROUPS, TrainSettings
+from pser.learner.settings import GROUPS
 
 FROM_PRESET = "(default: the preset's)"
 ALIASES = {"budget_frames": ("--frames",), "priority_eps": ("--eps",)}
@@ -54,11 +54,6 @@ def given_flags(flags: Any, leave_out: frozenset[str]) -> dict[str, Any]:
     if "eval_episodes" in values:
         values.setdefault("eval_frames", 0)  # whoever names a number of episodes means to count episodes
     return values
-
-
-def apply_flags(settings: TrainSettings, flags: Any, leave_out: frozenset[str]) -> TrainSettings:
-    """The settings with every flag that was given in place of the preset's value."""
-    return settings.override(given_flags(flags, leave_out))
 
 
 def _flag(name: str, hint: Any, doc: str) -> Any:
