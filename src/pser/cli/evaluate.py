@@ -71,7 +71,7 @@ def run(settings: Settings) -> None:
             epsilon=epsilon,
             seed=derived_seed(settings.seed, "evaluation"),
             episodes=settings.episodes,
-            on_episode=lambda _: count(),
+            on_episode=count,
         )
     mean, std = float(np.mean(result.returns)), float(np.std(result.returns))
     final = {

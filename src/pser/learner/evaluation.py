@@ -39,12 +39,12 @@ def evaluate(
     seed: int,
     episodes: int = 0,
     frames: int = 0,
-    on_episode: Callable[[float], None] = lambda episode_return: None,
+    on_episode: Callable[[], None] = lambda: None,
 ) -> Evaluation:
     """Play `episodes` episodes, or, if that is 0, until `frames` are spent and the running episodes over.
 
     Every environment gets its share beforehand: taking the first episodes to finish would favour short ones.
-    `on_episode` is told each episode's return as it ends.
+    `on_episode` is called as each of them ends.
     """
     envs = game.num_envs
     quota = np.array([episodes // envs + (env < episodes % envs) for env in range(envs)])
@@ -64,6 +64,6 @@ def evaluate(
             returns[env].append(float(step.episode_return[env]))
             lengths[env].append(int(step.episode_length[env]))
             count[env] += 1
-            on_episode(returns[env][-1])
+            on_episode()
             running[env] = count[env] < quota[env] if episodes else steps < budget
     return Evaluation([r for env in returns for r in env], [n for env in lengths for n in env])

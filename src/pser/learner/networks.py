@@ -36,9 +36,8 @@ class Pixels(nn.Module):
     def forward(self, frames: Tensor) -> Tensor:
         """(batch, stack, height, width), in another layout of memory."""
         # Three passes, yet faster than converting, scaling and rearranging in fewer.
-        floats = frames.to(torch.float32, copy=True).mul_(
-            1 / 255
-        )  # a copy even of floats: they are the caller's
+        # A copy even of floats: they are the caller's.
+        floats = frames.to(torch.float32, copy=True).mul_(1 / 255)
         return floats.contiguous(memory_format=torch.channels_last)
 
 
