@@ -124,6 +124,14 @@ class Store {
  private:
   using Rows = std::vector<const uint8_t*>;
 
+  // Transitions whose frames the next stored frame would overwrite leave the memory first.
+  // (Stands before its callers: some compilers deduce a return type only from above.)
+  auto room_for(const FrameRing& ring) {
+    return [this, &ring] {
+      while (index_.size() > 0 && ring.is_threatened(index_.slot_of(index_.oldest_id()))) index_.evict_oldest();
+    };
+  }
+
   template <class Emitted>
   void add_row(const StepRows& rows, int64_t r, const Emitted& emitted) {
     const int64_t e = rows.stream != nullptr ? rows.stream[r] : r;
@@ -148,13 +156,6 @@ class Store {
   const uint8_t* row(const Rows& fields, size_t field, int64_t r) const {
     const int64_t bytes = field < arrays_.size() ? arrays_[field].bytes : frames_[field - arrays_.size()].row_bytes();
     return fields[field] + r * bytes;
-  }
-
-  // Transitions whose frames the next stored frame would overwrite leave the memory first.
-  auto room_for(const FrameRing& ring) {
-    return [this, &ring] {
-      while (index_.size() > 0 && ring.is_threatened(index_.slot_of(index_.oldest_id()))) index_.evict_oldest();
-    };
   }
 
   void remember(const StepRows& rows, int64_t r, int64_t e) {
