@@ -48,7 +48,7 @@ test-thorough: .stamps/build  ## Run the property tests with many more examples
 
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
-	PSER_EXPECT_ASAN=1 .venv-asan/bin/python -m pytest tests/memory tests/test_model.py tests/learner/test_tabular.py \
+	PSER_EXPECT_ASAN=1 .venv-asan/bin/python -m pytest tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py \
 		tests/learner/test_rmsprop_kernel.py
 
 lint: .stamps/build  ## Check formatting, style and types

@@ -9,7 +9,7 @@ from pser.memory.index import PriorityIndex
 from pser.memory.prioritization import PER, PSER, AdaptiveWindow, Prioritization, Uniform
 from pser.memory.replay import ReplayMemory
 from pser.memory.schedule import Anneal
-from pser.memory.spec import Array, Frames
+from pser.spec import Array, Frames
 
 __version__ = "0.1.0"
 

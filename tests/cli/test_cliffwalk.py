@@ -23,7 +23,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture
 def without_figures(monkeypatch):
-    monkeypatch.setattr("pser.analysis.cliffwalk_figures.draw_cliffwalk_figures", lambda rows, folder: None)
+    monkeypatch.setattr("pser.analysis.cliffwalk.figures.draw_cliffwalk_figures", lambda rows, folder: None)
 
 
 def rows_of(folder):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pser.cli import main
-from pser.records.container import read_container, write_container
+from pser.files.container import read_container, write_container
 
 torch.set_num_threads(1)
 

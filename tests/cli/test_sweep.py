@@ -13,9 +13,9 @@ import tyro
 from pser.cli import main, sweep
 from pser.errors import PserError
 from pser.learner.presets import preset_settings
-from pser.records.executor import Job, LocalProcesses, Outcome
 from pser.records.folder import RunFolder
 from pser.records.manifest import build_manifest, write_manifest
+from pser.run.executor import Job, LocalProcesses, Outcome
 
 SMALL = [
     *("--frames", "60", "--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--hidden", "8"),

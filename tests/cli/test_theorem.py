@@ -41,7 +41,7 @@ def test_figures_are_written_as_png_and_svg(measured, name):
 
 
 def test_results_do_not_depend_on_jobs_and_finished_cells_are_kept(measured, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("pser.analysis.theorem_figures.draw_theorem_figures", lambda rows, folder: None)
+    monkeypatch.setattr("pser.analysis.theorem.figures.draw_theorem_figures", lambda rows, folder: None)
     words = ["theorem", *SMALL, "--out", str(tmp_path), "--jobs", "2"]
     assert main(words) == 0
     assert main(words) == 0

@@ -11,11 +11,12 @@ import tyro
 from pser.cli import main
 from pser.cli import train as train_command
 from pser.cli.train_flags import field_docs, given_flags
+from pser.files import atomic as files
 from pser.learner.presets import preset_settings
 from pser.learner.settings import GROUPS
 from pser.learner.settings_json import to_json
-from pser.records import files, training
-from pser.records.progress import PlainProgress
+from pser.run import training
+from pser.run.progress import PlainProgress
 
 torch.set_num_threads(1)
 SMALL = [

@@ -5,7 +5,7 @@ import torch
 from PIL import Image
 
 from pser.cli import main
-from pser.records import video
+from pser.run import video
 
 torch.set_num_threads(1)
 

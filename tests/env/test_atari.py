@@ -13,7 +13,7 @@ from pser.env.atari import AtariGame
 from pser.env.emulators import Played
 from pser.env.game import spread_seed
 from pser.errors import PserError
-from pser.memory.spec import Frames
+from pser.spec import Frames
 
 ale_py = pytest.importorskip("ale_py")
 

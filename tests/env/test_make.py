@@ -3,7 +3,7 @@
 import pytest
 
 from pser.env.atari import AtariGame
-from pser.env.classic import GymGame
+from pser.env.gymnasium import GymGame
 from pser.env.make import make_game
 from pser.env.minatar import MinAtarGame
 from pser.errors import PserError

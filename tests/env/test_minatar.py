@@ -9,7 +9,7 @@ import pytest
 from pser.env.game import spread_seed
 from pser.env.minatar import GAMES, MinAtarGame
 from pser.errors import PserError
-from pser.memory.spec import Array
+from pser.spec import Array
 
 each_game = pytest.mark.parametrize("name", GAMES)
 

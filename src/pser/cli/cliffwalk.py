@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pser.cli.tabular_jobs import FinishedRuns, Task, check_jobs, make_folder, parse_states, run_all
 from pser.env.blind_cliffwalk import MAX_EXHAUSTIVE_STATES
 from pser.errors import PserError
-from pser.learner.tabular import INITS, WITHOUT_PRIORITIES, Agent, TabularSettings, run_agent
+from pser.learner.tabular.q_learning import INITS, WITHOUT_PRIORITIES, Agent, TabularSettings, run_agent
+from pser.run.tabular_jobs import FinishedRuns, Task, check_jobs, make_folder, parse_states, run_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def run(settings: Settings) -> None:
 
 def run_task(task: Task) -> dict[str, Any]:
     """One run, as what is kept of it."""
-    from pser.analysis.cliffwalk_curves import thin_curve
+    from pser.analysis.cliffwalk.curves import thin_curve
 
     tabular = TabularSettings()
     agent = Agent(name=task["name"], rho=task["rho"], eta=task["eta"], decay=task["decay"])
@@ -138,8 +138,8 @@ def _write(
     depends_on: dict[str, Any],
     outcomes: Sequence[tuple[Task, dict[str, Any]]],
 ) -> None:
-    from pser.analysis.cliffwalk_tables import standard_tables
-    from pser.records.files import write_text
+    from pser.analysis.cliffwalk.tables import standard_tables
+    from pser.files.atomic import write_text
 
     # Runs without priorities stand under every initialisation.
     rows = [
@@ -168,7 +168,7 @@ def _write(
     write_text(settings.out / "cliffwalk.md", f"# Blind Cliffwalk: {seeds} paired seeds\n\n{text}\n")
     print(tables["iterations-1e-3"])
     try:
-        from pser.analysis.cliffwalk_figures import draw_cliffwalk_figures
+        from pser.analysis.cliffwalk.figures import draw_cliffwalk_figures
     except ModuleNotFoundError as error:
         raise PserError(f"figures need {error.name}: pip install 'pser[plot]'") from error
     draw_cliffwalk_figures(rows, settings.out)

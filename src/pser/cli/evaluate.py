@@ -52,12 +52,12 @@ def run(settings: Settings) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import numpy as np
 
+    from pser.files.atomic import write_text
     from pser.learner.evaluation import evaluate
     from pser.learner.seeds import derived_seed
-    from pser.records.agent import load_agent
-    from pser.records.files import write_text
     from pser.records.folder import RunFolder
-    from pser.records.progress import counting
+    from pser.run.agent import load_agent
+    from pser.run.progress import counting
 
     folder = RunFolder(settings.run)
     agent, game, saved, frames = load_agent(

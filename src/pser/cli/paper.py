@@ -12,8 +12,8 @@ from pser.errors import PserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pser.analysis.claims import Claim
-    from pser.analysis.paper import PaperAnalysis
+    from pser.analysis.paper.claims import Claim
+    from pser.analysis.paper.recompute import PaperAnalysis
 
 _COLOURS = {
     "holds": "green",
@@ -44,12 +44,12 @@ class Settings:
 def run(settings: Settings) -> None:
     """Compute, write, print."""
     try:
-        from pser.analysis.paper_figures import draw_paper_figures
+        from pser.analysis.paper.figures import draw_paper_figures
     except ModuleNotFoundError as error:
         raise PserError(f"figures need {error.name}: pip install 'pser[plot]'") from error
-    from pser.analysis.claims import check_claims
-    from pser.analysis.paper import analyse
-    from pser.analysis.paper_text import paper_json, paper_markdown
+    from pser.analysis.paper.claims import check_claims
+    from pser.analysis.paper.recompute import analyse
+    from pser.analysis.paper.text import paper_json, paper_markdown
 
     numbers = analyse(seed=settings.seed, resamples=settings.resamples)
     claims = check_claims(numbers)
@@ -65,7 +65,7 @@ def _show(numbers: "PaperAnalysis", claims: "Sequence[Claim]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from pser.analysis.paper_text import interval, unsupported
+    from pser.analysis.paper.text import interval, unsupported
 
     console = Console()
     verdicts = Table(title="The paper's Atari table: claim, recomputed value, verdict", title_justify="left")

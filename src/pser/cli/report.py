@@ -14,7 +14,7 @@ import tyro
 from pser.errors import PserError
 
 if TYPE_CHECKING:
-    from pser.analysis.report import Report
+    from pser.analysis.report.build import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Read, compare, write, and name the file to open."""
-    from pser.analysis.report import ReportSettings, build_report
+    from pser.analysis.report.build import ReportSettings, build_report
 
     out = settings.out or Path(f"report.{settings.format}")
     if out.is_dir():
@@ -87,7 +87,7 @@ def run(settings: Settings) -> None:
 
 def _figures(report: "Report", folder: Path) -> list[Path]:
     try:
-        from pser.analysis.figures import draw_report_figures
+        from pser.analysis.report.figures import draw_report_figures
     except ModuleNotFoundError as error:
         raise PserError(f"figures need {error.name}: pip install 'pser[plot]'") from error
     return draw_report_figures(report, folder)
@@ -95,13 +95,13 @@ def _figures(report: "Report", folder: Path) -> list[Path]:
 
 def _page(report: "Report") -> str:
     try:
-        from pser.analysis.report_html import render_html
+        from pser.analysis.report.html import render_html
     except ModuleNotFoundError as error:
         raise PserError(f"the page needs {error.name}: pip install 'pser[report]'") from error
     return render_html(report)
 
 
 def _markdown(report: "Report", drawn: list[Path], beside: Path) -> str:
-    from pser.analysis.report_markdown import render_markdown
+    from pser.analysis.report.markdown import render_markdown
 
     return render_markdown(report, drawn, beside)

@@ -21,9 +21,9 @@ from pser.cli.train_flags import flags_class, given_flags
 from pser.errors import PserError
 from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import to_json
-from pser.records.executor import Executor, Job, LocalProcesses, Outcome
 from pser.records.folder import RunFolder
 from pser.records.manifest import read_manifest, settings_of
+from pser.run.executor import Executor, Job, LocalProcesses, Outcome
 
 LEFT_OUT = frozenset({"env", "replay", "seed", "initial", "decay"})
 REFRESH_SECONDS = 5.0

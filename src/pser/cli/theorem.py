@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pser.cli.tabular_jobs import FinishedRuns, Task, check_jobs, make_folder, parse_states, run_all
 from pser.errors import PserError
+from pser.run.tabular_jobs import FinishedRuns, Task, check_jobs, make_folder, parse_states, run_all
 
 LARGEST_STATES = 16
 
@@ -56,7 +56,7 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Measure what is missing, then write everything."""
-    from pser.learner.tabular_theorem import PROCESSES
+    from pser.learner.tabular.theorem import PROCESSES
 
     settings.validate()
     states = tuple(range(2, 7)) if settings.quick else parse_states(settings.states)
@@ -82,8 +82,8 @@ def run(settings: Settings) -> None:
 
 def run_task(task: Task) -> dict[str, Any]:
     """One row of theorem.json."""
-    from pser.analysis.theorem_rows import theorem_row
-    from pser.learner.tabular_theorem import process_named, steps_to_converge
+    from pser.analysis.theorem.rows import theorem_row
+    from pser.learner.tabular.theorem import process_named, steps_to_converge
 
     process = process_named(task["process"])
     cell = (task["states"], task["rho"], task["eta"])
@@ -100,8 +100,8 @@ def task_cost(task: Task) -> float:
 
 
 def _write(folder: Path, settings: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    from pser.analysis.theorem_rows import theorem_tables
-    from pser.records.files import write_text
+    from pser.analysis.theorem.rows import theorem_tables
+    from pser.files.atomic import write_text
 
     lines = ",\n".join(json.dumps(row) for row in rows)
     write_text(folder / "theorem.json", f'{{"settings": {json.dumps(settings)},\n"rows": [\n{lines}\n]}}\n')
@@ -110,7 +110,7 @@ def _write(folder: Path, settings: dict[str, Any], rows: list[dict[str, Any]]) -
     write_text(folder / "theorem.md", f"# Theorem 1, measured\n\n{text}\n")
     print(tables["bounds"])
     try:
-        from pser.analysis.theorem_figures import draw_theorem_figures
+        from pser.analysis.theorem.figures import draw_theorem_figures
     except ModuleNotFoundError as error:
         raise PserError(f"figures need {error.name}: pip install 'pser[plot]'") from error
     draw_theorem_figures(rows, folder)

@@ -41,10 +41,10 @@ Settings: type[Any] = flags_class("Settings", _Own, leave_out=LEFT_OUT)
 def run(settings: Any) -> None:
     """Train as the flags say."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
-    from pser.records.executor import end_with_parent
     from pser.records.manifest import read_manifest, settings_of
-    from pser.records.progress import make_progress
-    from pser.records.training import resume_run, start_run
+    from pser.run.executor import end_with_parent
+    from pser.run.progress import make_progress
+    from pser.run.training import resume_run, start_run
 
     end_with_parent()
     flags = given_flags(settings, LEFT_OUT)

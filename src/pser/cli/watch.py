@@ -53,9 +53,9 @@ def run(settings: Settings) -> None:
     import numpy as np
 
     from pser.learner.seeds import derived_seed
-    from pser.records.agent import load_agent
     from pser.records.folder import RunFolder
-    from pser.records.video import best_suffix, write_video
+    from pser.run.agent import load_agent
+    from pser.run.video import best_suffix, write_video
 
     out = settings.out or settings.run / f"video{best_suffix()}"
     agent, game, saved, _ = load_agent(RunFolder(settings.run), settings.snapshot, 1)

@@ -16,7 +16,7 @@ from pser.env import game as shared
 from pser.env.emulators import FRAME_SKIP, Emulators
 from pser.env.game import Bools, EpisodeTally, Ints, Observations, State, Step
 from pser.errors import PserError
-from pser.memory.spec import Array, Frames
+from pser.spec import Array, Frames
 
 SCREEN = (84, 84)
 STACK = 4

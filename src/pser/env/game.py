@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pser.errors import PserError
-from pser.memory.spec import Array, Frames
+from pser.spec import Array, Frames
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

@@ -62,7 +62,7 @@ def make_game(
             sticky_actions=0.1 if sticky_actions is None else sticky_actions,
             max_episode_steps=max_episode_steps,
         )
-    from pser.env.classic import GymGame
+    from pser.env.gymnasium import GymGame
 
     _only_for("Atari and MinAtar games", spec, sticky_actions=sticky_actions)
     return GymGame(name, num_envs=num_envs, seed=seed, max_episode_steps=max_episode_steps)

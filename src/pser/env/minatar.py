@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pser.env import game as shared
 from pser.env.game import EpisodeTally, Ints, Observations, State, Step
-from pser.memory.spec import Array, Frames
+from pser.spec import Array, Frames
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 ALL_ACTIONS = 6

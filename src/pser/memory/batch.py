@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pser import _kernel
-from pser.memory.spec import WHOLE, Array, Fields, Frames
+from pser.spec import WHOLE, Array, Fields, Frames
 
 
 class Batch(NamedTuple):

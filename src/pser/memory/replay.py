@@ -13,8 +13,8 @@ from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.batch import Batch, BatchBuffers
 from pser.memory.index import PriorityIndex, as_rows, check_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
-from pser.memory.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
 from pser.memory.storage import Storage
+from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
 
 KEPT_BUFFERS = 8
 """Batch sizes whose buffers are kept for reuse."""

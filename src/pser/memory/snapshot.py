@@ -20,7 +20,7 @@ import numpy as np
 
 from pser.errors import DamagedFileError, PserError
 from pser.memory.prioritization import PER, PSER, AdaptiveWindow, Prioritization, Uniform
-from pser.memory.spec import Array, Field, Frames
+from pser.spec import Array, Field, Frames
 
 MAGIC = b"PSERSAV1"
 END = b"PSEREND1"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pser import _kernel
-from pser.memory.spec import Array, Fields, Frames
+from pser.spec import Array, Fields, Frames
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

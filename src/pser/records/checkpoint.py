@@ -14,8 +14,8 @@ from typing import Any
 
 import pser
 from pser.errors import PserError
-from pser.records.container import read_container, write_container
-from pser.records.files import sync_folder
+from pser.files.atomic import sync_folder
+from pser.files.container import read_container, write_container
 
 KEPT = 2
 PREFIX = "frames-"

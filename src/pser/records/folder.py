@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pser.errors import PserError
-from pser.records.files import write_text
+from pser.files.atomic import write_text
 
 
 class RunFolder:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pser.errors import PserError
+from pser.files.atomic import write_text
 from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import from_json, to_json
-from pser.records.files import write_text
 
 FORMAT = 1
 PACKAGES = ("pser", "numpy", "torch", "gymnasium", "ale-py", "MinAtar")

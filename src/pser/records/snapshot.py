@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pser.errors import PserError
-from pser.records.container import read_container, write_container
+from pser.files.container import read_container, write_container
 from pser.records.folder import RunFolder
 
 

@@ -1,0 +1,1 @@
+"""What the tabular study says."""

@@ -1,0 +1,1 @@
+"""The paper's score table, recomputed and checked."""

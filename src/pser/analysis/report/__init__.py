@@ -1,0 +1,1 @@
+"""Training runs compared on one page."""

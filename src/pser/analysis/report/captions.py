@@ -1,0 +1,62 @@
+"""What the report says under its tables and charts."""
+
+from pser.analysis.report.build import Report
+
+
+def subtitle(report: Report) -> str:
+    """What was read, in a line."""
+    started = sorted(str(run.manifest.get("started", ""))[:10] for run in report.runs.runs)
+    dates = sorted({date for date in started if date})
+    when = (
+        f", started {dates[0]}"
+        if len(dates) == 1
+        else f", started {dates[0]} to {dates[-1]}"
+        if dates
+        else ""
+    )
+    runs, envs = len(report.runs.runs), len(report.runs.envs)
+    return f"{runs} run{'s' * (runs != 1)}, {envs} game{'s' * (envs != 1)}{when}"
+
+
+def scores_caption(report: Report) -> str:
+    """What final, best and the others mean."""
+    return (
+        f"Final: mean of the evaluations in the last {report.window_frames:,.0f} frames, averaged over "
+        "seeds. Best "
+        "snapshot: the highest single evaluation of each run, averaged over seeds; chosen by its own luck, "
+        "so a little "
+        "too high. Re-evaluated: that snapshot over fresh episodes (pser evaluate). Human-normalised: the "
+        "final score "
+        "between random (0%) and human play (100%), where the paper's table has both."
+    )
+
+
+def curves_caption(report: Report) -> str:
+    """What line and band are."""
+    smooth = (
+        f"a moving average over {report.window_frames:,.0f} frames (the paper: 10M of 200M)"
+        if report.window_frames > 0
+        else "no smoothing"
+    )
+    return f"Line: mean over seeds of the evaluation return, with {smooth}. Band: lowest to highest seed."
+
+
+def aggregates_caption(report: Report) -> str:
+    """The scale and the intervals of the pooled scores."""
+    scale = (
+        "human-normalised scores (0 is random, 1 is human play)"
+        if report.comparison.scale == "human"
+        else "scores scaled by the lowest and highest value any run reached on that game (0 to 1)"
+    )
+    games = (
+        ", ".join(report.comparison.envs)
+        if len(report.comparison.envs) <= 6
+        else f"{len(report.comparison.envs)} games"
+    )
+    return (
+        f"Over {games}: {scale}. IQM: mean of the middle half of all runs; optimality gap: shortfall from "
+        "1, less is "
+        f"better (Agarwal et al. 2021). In brackets: 95% interval of {report.settings.resamples:,} "
+        "stratified bootstrap "
+        "resamples of the seeds; none where a game has a single seed."
+    )

@@ -1,0 +1,1 @@
+"""Numbers that sum up many runs, and how sure they are."""

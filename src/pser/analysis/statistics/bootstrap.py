@@ -1,0 +1,80 @@
+"""How sure a number is: bootstrap intervals, resampling the runs of each task or the tasks themselves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pser.analysis.statistics.aggregate import Scores, Statistic, probability_of_improvement
+from pser.errors import PserError
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A value and its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+
+    def excludes(self, null: float) -> bool:
+        """Whether `null` lies outside the interval."""
+        return not self.low <= null <= self.high
+
+
+def stratified_resample(scores: Scores, resamples: int, rng: np.random.Generator) -> list[FloatArray]:
+    """Runs drawn with replacement within each task: (resamples, runs) each (Agarwal et al. 2021, §4.1)."""
+    _check_resamples(resamples)
+    return [task[rng.integers(0, task.shape[-1], size=(resamples, task.shape[-1]))] for task in scores]
+
+
+def stratified_interval(
+    statistic: Statistic,
+    scores: Scores,
+    rng: np.random.Generator,
+    *,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+) -> Estimate:
+    """`statistic` of the scores with its stratified-bootstrap percentile interval.
+
+    Agarwal et al. 2021, Section 4.1. It speaks of other seeds on these same tasks, not of other tasks.
+    """
+    draws = statistic(stratified_resample(scores, resamples, rng))
+    return percentile_interval(float(statistic(scores)), draws, confidence)
+
+
+def improvement_interval(
+    x: Scores, y: Scores, rng: np.random.Generator, *, resamples: int = 2000, confidence: float = 0.95
+) -> Estimate:
+    """Probability of improvement of x over y, both sides resampled independently within each task."""
+    draws = probability_of_improvement(
+        stratified_resample(x, resamples, rng), stratified_resample(y, resamples, rng)
+    )
+    return percentile_interval(float(probability_of_improvement(x, y)), draws, confidence)
+
+
+def task_resample(tasks: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Task numbers drawn with replacement, (resamples, tasks): for tables with one run a task.
+
+    Index both algorithms' scores with the same draw, so that a comparison stays paired.
+    """
+    _check_resamples(resamples)
+    return rng.integers(0, tasks, size=(resamples, tasks))
+
+
+def percentile_interval(value: float, draws: FloatArray, confidence: float = 0.95) -> Estimate:
+    """The central `confidence` share of bootstrap draws (Efron's percentile interval)."""
+    if not 0.0 < confidence < 1.0:
+        raise PserError(f"confidence lies between 0 and 1; got {confidence}: use e.g. 0.95")
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(draws, [tail, 100.0 - tail])
+    return Estimate(value=value, low=float(low), high=float(high), confidence=confidence)
+
+
+def _check_resamples(resamples: int) -> None:
+    if resamples < 1:
+        raise PserError(f"a bootstrap needs at least one resample; got {resamples}: use 2000 or more")

@@ -1,0 +1,1 @@
+"""How everything is written to disk: atomic, checksummed."""

@@ -1,0 +1,1 @@
+"""What carries a run out: training, executors, progress."""

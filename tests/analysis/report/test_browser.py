@@ -1,0 +1,228 @@
+"""The page in a real browser: Chromium opens it from a file, without a network."""
+
+import json
+import shutil
+
+import pytest
+
+from analysis.synthetic import write_sweep
+from pser.analysis.report.build import ReportSettings, build_report
+
+pytest.importorskip("jinja2", reason="the page needs the report extra")
+pytest.importorskip("selenium", reason="the browser test needs selenium")
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or CHROMEDRIVER is None,
+    reason="no chromium and chromedriver: apt-get install chromium chromium-driver",
+)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    from pser.analysis.report.html import render_html
+
+    root = tmp_path_factory.mktemp("browser")
+    write_sweep(root / "runs", envs=("atari:Pong", "minatar:breakout"), seeds=3)
+    path = root / "report.html"
+    path.write_text(
+        render_html(build_report([root / "runs"], ReportSettings(resamples=200))), encoding="utf-8"
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium, page_file):
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    colours(chromium, "light")
+    chromium.set_window_size(1200, 900)
+    chromium.get(page_file.as_uri())
+    # The charts draw themselves after the page has loaded: on a busy machine that takes a while.
+    drawn = (By.CSS_SELECTOR, "#curve-charts .u-legend th[tabindex]")
+    WebDriverWait(chromium, 30).until(lambda driver: driver.find_elements(*drawn))
+    return chromium
+
+
+def colours(driver, scheme):
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},  # a click must not chase a scrolling page
+    ]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def background(driver):
+    return driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+
+def coloured_pixels(driver, chart):
+    """Pixels of the chart's canvas that are neither transparent nor grey: lines and bands."""
+    return driver.execute_script(
+        """const c = arguments[0].querySelector("canvas");
+        const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        let n = 0;
+        for (let i = 0; i < d.length; i += 4)
+          if (d[i + 3] && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 60) n++;
+        return n;""",
+        chart,
+    )
+
+
+def settle(driver):
+    """Wait for the next two frames: the charts draw themselves between frames."""
+    driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+
+
+def first_column(driver, table):
+    return [
+        [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
+        for row in driver.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")
+    ]
+
+
+def test_page_loads_without_console_message_or_network_request(chromium, page_file):
+    chromium.get_log("browser")
+    chromium.get_log("performance")
+    chromium.get(page_file.as_uri())
+    settle(chromium)
+    assert chromium.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert asked, "the log must hold at least the page itself"
+    assert all(url == page_file.as_uri() or url.startswith("data:") for url in asked)
+
+
+def test_every_section_has_its_charts_drawn(browser):
+    settle(browser)
+    counts = {"curve-charts": 2, "diagnostic-charts": 3}
+    for parent, count in counts.items():
+        charts = browser.find_elements(By.CSS_SELECTOR, f"#{parent} .chart")
+        assert len(charts) == count
+        for chart in charts:
+            assert coloured_pixels(browser, chart) > 200
+    for single in ("profile", "metric-chart"):
+        assert coloured_pixels(browser, browser.find_element(By.ID, single)) > 200
+
+
+def test_click_on_a_legend_name_hides_its_curve_and_a_second_shows_it(browser):
+    settle(browser)
+    chart = browser.find_element(By.CSS_SELECTOR, "#curve-charts .chart")
+    row = next(r for r in chart.find_elements(By.CSS_SELECTOR, ".u-legend .u-series") if "PSER" in r.text)
+    before = coloured_pixels(browser, chart)
+    name = row.find_element(By.TAG_NAME, "th")
+    name.click()
+    settle(browser)
+    assert "u-off" in row.get_attribute("class")
+    hidden = coloured_pixels(browser, chart)
+    assert hidden < 0.9 * before
+    name.click()
+    settle(browser)
+    assert "u-off" not in row.get_attribute("class")
+    assert coloured_pixels(browser, chart) > hidden
+
+
+def test_legend_names_answer_to_the_keyboard(browser):
+    name = browser.find_elements(By.CSS_SELECTOR, "#curve-charts .u-legend th[tabindex]")[0]
+    row = name.find_element(By.XPATH, "..")
+    browser.execute_script("arguments[0].focus()", name)
+    ActionChains(browser).send_keys(" ").perform()
+    assert "u-off" in row.get_attribute("class")
+
+
+def test_chip_hides_a_label_in_all_charts(browser):
+    chip = browser.find_element(By.CSS_SELECTOR, "#chips button")
+    assert "PSER_MaxPrio_MAX" in chip.text
+    chip.click()
+    assert chip.get_attribute("aria-pressed") == "false"
+    names = browser.find_elements(By.CSS_SELECTOR, "#curve-charts .u-series.u-off:not(.band-edge)")
+    assert [name.text.rstrip(":") for name in names] == ["PSER_MaxPrio_MAX"] * 2
+
+
+def test_hover_shows_value_range_and_seeds(browser):
+    settle(browser)
+    over = browser.find_element(By.CSS_SELECTOR, "#curve-charts .u-over")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", over)
+    ActionChains(browser).move_to_element(over).perform()
+    settle(browser)
+    texts = [
+        e.text for e in browser.find_elements(By.CSS_SELECTOR, "#curve-charts .chart:first-child .u-value")
+    ]
+    assert any(" to " in text and "3 seeds" in text for text in texts)
+
+
+def test_click_on_a_heading_sorts_and_a_second_turns_it_round(browser):
+    head = browser.find_elements(By.CSS_SELECTOR, "#score-table th")[3]
+    assert head.text.startswith("final")
+    head.find_element(By.TAG_NAME, "button").click()
+    rising = [float(row[3]) for row in first_column(browser, "score-table")]
+    assert rising == sorted(rising)
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.find_element(By.TAG_NAME, "button").click()
+    assert [float(row[3]) for row in first_column(browser, "score-table")] == rising[::-1]
+
+
+def test_missing_values_stay_last_however_a_table_is_sorted(browser):
+    heads = browser.find_elements(By.CSS_SELECTOR, "#score-table th")
+    (column,) = [i for i, head in enumerate(heads) if head.text.startswith("human")]
+    for _ in range(2):
+        heads[column].find_element(By.TAG_NAME, "button").click()
+        values = [row[column] for row in first_column(browser, "score-table")]
+        assert values[3:] == ["–"] * 3
+        assert "–" not in values[:3]
+
+
+def test_scale_choice_changes_the_axis(browser):
+    chart = browser.find_element(By.CSS_SELECTOR, "#curve-charts .chart")
+    picture = "return arguments[0].querySelector('canvas').toDataURL()"
+    settle(browser)
+    before = browser.execute_script(picture, chart)
+    Select(browser.find_element(By.ID, "scale")).select_by_value("human")
+    settle(browser)
+    assert browser.execute_script(picture, chart) != before
+
+
+def test_colours_follow_the_system_until_the_reader_chooses(browser):
+    light = background(browser)
+    colours(browser, "dark")
+    dark = background(browser)
+    assert light != dark
+    button = browser.find_element(By.ID, "theme")
+    button.click()  # auto → light
+    assert background(browser) == light
+    button.click()  # light → dark
+    colours(browser, "light")
+    assert background(browser) == dark
+    button.click()  # dark → auto
+    assert background(browser) == light
+
+
+def test_page_fits_a_phone_without_sideways_scrolling(browser):
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.refresh()
+    settle(browser)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    widths = browser.execute_script("return [...document.querySelectorAll('canvas')].map(c => c.clientWidth)")
+    assert len(widths) == 7
+    assert max(widths) <= 390

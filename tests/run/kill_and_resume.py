@@ -1,0 +1,61 @@
+"""Train in child processes that are killed with SIGKILL at random moments, then let one finish.
+
+    python kill_and_resume.py RUN_DIR KILLS LATEST_SECONDS SEED SETTINGS_JSON
+
+Prints how many of the kills met a running training. A program of its own, so that it can fork with torch loaded.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pser.learner.settings_json import from_json
+from pser.run.progress import Quiet
+from pser.run.training import resume_run, start_run
+
+
+def train(path, settings):
+    """Start the run, or continue it if it was started before."""
+    if (path / "manifest.json").exists():
+        resume_run(path, Quiet())
+    else:
+        start_run(settings, "classic", path, Quiet())
+
+
+def in_child(path, settings):
+    """The process id of a child that trains."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            train(path, settings)
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+
+def main():
+    path, kills, latest, seed = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+    settings = from_json(json.loads(sys.argv[5]))
+    moments = random.Random(seed)
+    met = 0
+    for _ in range(kills):
+        child = in_child(path, settings)
+        while not (path / "manifest.json").exists():
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0.0, latest))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        met += os.WIFSIGNALED(status)
+    _, status = os.waitpid(in_child(path, settings), 0)
+    print(met)
+    return os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
