@@ -3,16 +3,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNEL := $(wildcard src/kernel/*) CMakeLists.txt pyproject.toml constraints.txt
+KERNEL := $(wildcard src/kernel/*.* src/kernel/*/*.*) CMakeLists.txt pyproject.toml constraints.txt
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-asan test-thorough lint format demo bench bench-train drift stress docs clean
+.PHONY: help build test test-asan test-compilers test-thorough lint format demo bench bench-train drift stress docs clean
 
 help:  ## Say what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,19 +37,28 @@ test: .stamps/build  ## Run the test suite
 test-thorough: .stamps/build  ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest tests/memory
 
-# The sanitized kernel has an environment of its own, where the editable install cannot get in its way.
-.stamps/asan: $(KERNEL) $(shell find src/pser -name '*.py')
+# Kernels built in another way lie under build/ and are tested from an environment without the editable install.
+.stamps/kernels: constraints.txt
 	@mkdir -p .stamps
-	$(PYTHON) -m venv .venv-asan
-	.venv-asan/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
-	.venv-asan/bin/pip install --quiet --constraint constraints.txt numpy scipy psutil pytest hypothesis $(BUILD_TOOLS)
-	.venv-asan/bin/pip install --quiet --no-build-isolation --no-deps --force-reinstall -C cmake.define.PSER_ASAN=ON -C build-dir=build/cmake-asan .
+	$(PYTHON) -m venv .venv-kernels
+	.venv-kernels/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
+	.venv-kernels/bin/pip install --quiet --constraint constraints.txt numpy scipy psutil pytest hypothesis $(BUILD_TOOLS)
+	@touch $@
+
+KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py tests/learner/test_rmsprop_kernel.py
+
+.stamps/asan: .stamps/kernels $(KERNEL) $(shell find src/pser -name '*.py')
+	rm -rf build/kernel-asan
+	.venv-kernels/bin/pip install --quiet --no-build-isolation --no-deps --target build/kernel-asan \
+		-C cmake.define.PSER_SANITIZE=address,undefined -C build-dir=build/cmake-asan .
 	@touch $@
 
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
-	PSER_EXPECT_ASAN=1 .venv-asan/bin/python -m pytest tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py \
-		tests/learner/test_rmsprop_kernel.py
+	PSER_EXPECT_SANITIZER=address PYTHONPATH=build/kernel-asan .venv-kernels/bin/python -m pytest $(KERNEL_TESTS)
+
+test-compilers: .stamps/kernels  ## Build with GCC 11, GCC 12, clang and for aarch64: no warning, tests pass, the same bits
+	.venv-kernels/bin/python tests/compilers/compare.py
 
 lint: .stamps/build  ## Check formatting, style and types
 	$(BIN)/ruff format --check .

@@ -11,8 +11,8 @@ from pser import _kernel
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# `make test-asan` must not pass by testing the ordinary kernel.
-if os.environ.get("PSER_EXPECT_ASAN") and not _kernel.SANITIZED:
+# `make test-asan` and `make test-tsan` must not pass by testing the ordinary kernel.
+if os.environ.get("PSER_EXPECT_SANITIZER", _kernel.SANITIZER) != _kernel.SANITIZER:
     raise RuntimeError(f"expected a sanitized kernel, got {_kernel.__file__}")
 
 COMMON = {

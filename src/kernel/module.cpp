@@ -23,10 +23,13 @@ NB_MODULE(_kernel, m) {
   m.def("has_avx2", &have_avx2);
   m.attr("BLOCK_BYTES") = sizeof(Block);
   m.attr("FAN_OUT") = kFan;
-#ifdef __SANITIZE_ADDRESS__
-  m.attr("SANITIZED") = true;
+  m.attr("COMPILER") = __VERSION__;
+#if defined(__SANITIZE_ADDRESS__)
+  m.attr("SANITIZER") = "address";
+#elif defined(__SANITIZE_THREAD__)
+  m.attr("SANITIZER") = "thread";
 #else
-  m.attr("SANITIZED") = false;
+  m.attr("SANITIZER") = "";
 #endif
 
   bind_index(m);

@@ -3,7 +3,8 @@ from typing import Any
 
 BLOCK_BYTES: int
 FAN_OUT: int
-SANITIZED: bool
+COMPILER: str
+SANITIZER: str
 
 def has_avx2() -> bool: ...
 
