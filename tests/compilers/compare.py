@@ -13,7 +13,16 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "compilers"
-FLAGS = "-std=c++17 -O3 -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror -Wno-psabi".split()
+FLAGS = [
+    "-std=c++17",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-psabi",
+]
 TESTS = ["tests/memory", "tests/learner/tabular/test_q_learning.py", "tests/learner/test_rmsprop_kernel.py"]
 
 NATIVE = {"g++-11": "g++-11", "g++-12": "g++-12", "clang++": "clang"}
