@@ -13,9 +13,12 @@ import tyro
 from pser.cli import main, sweep
 from pser.errors import PserError
 from pser.learner.presets import preset_settings
+from pser.learner.settings_json import to_json
 from pser.records.folder import RunFolder
 from pser.records.manifest import build_manifest, write_manifest
-from pser.run.executor import Job, LocalProcesses, Outcome
+from pser.run import grid
+from pser.run.executor import LocalProcesses, Outcome
+from pser.run.job import Job
 
 SMALL = [
     *("--frames", "60", "--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--hidden", "8"),
@@ -25,6 +28,17 @@ SMALL = [
 
 def settings(tmp_path, *flags):
     return tyro.cli(sweep.Settings, args=["--out", str(tmp_path), *flags])
+
+
+def job_of(folder, env="gym:CartPole-v1", **changes):
+    """A short run."""
+    small = {"budget_frames": 40, "warmup_steps": 20, "capacity": 100, "batch_size": 4, "hidden": (8,)}
+    wanted = preset_settings("classic", "gym:CartPole-v1").override(
+        {**small, "eval_period_frames": 0, "tensorboard": False, **changes}
+    )
+    plain = to_json(wanted)
+    plain["game"]["env"] = env
+    return Job(folder.name, folder, plain, "classic", "pser sweep")
 
 
 class Recorder:
@@ -84,7 +98,7 @@ def test_a_bad_setting_is_refused_before_anything_runs(tmp_path):
 def test_a_failure_is_reported_and_the_rest_goes_on(tmp_path, capsys):
     jobs = sweep.plan(settings(tmp_path, "--envs", "minatar:breakout", "--seeds", "0"))
     executor = Recorder(failing={jobs[1].name})
-    assert sweep.carry_out(jobs, executor) == [jobs[1]]
+    assert grid.carry_out(jobs, executor) == [jobs[1]]
     assert executor.jobs == jobs
     printed = capsys.readouterr().out
     assert f"{jobs[1].name}: failed: pser: it broke" in printed
@@ -97,10 +111,8 @@ def test_finished_runs_are_left_alone_and_started_ones_resumed(tmp_path):
     leave_run(done, "finished", replay="uniform")
     leave_run(started, "running", replay="per")
     executor = Recorder()
-    sweep.carry_out(sweep.plan(chosen), executor)
+    grid.carry_out(sweep.plan(chosen), executor)
     assert [job.name for job in executor.jobs] == [started.name, new.name]
-    assert list(executor.jobs[0].arguments) == ["train", "--resume", str(started.folder)]
-    assert "--run-dir" in executor.jobs[1].arguments
 
 
 @pytest.mark.parametrize("state", ["running", "finished"])
@@ -116,14 +128,14 @@ def test_a_run_with_other_settings_is_not_passed_off_as_this_one(tmp_path, state
 def test_a_job_that_cannot_even_be_started_is_an_outcome(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with LocalProcesses(1) as executor:
-        outcome = executor.submit(Job("bad", tmp_path / "file" / "run", ["--version"])).result()
+        outcome = executor.submit(job_of(tmp_path / "file" / "run")).result()
     assert outcome.code == 2
     assert "file" in outcome.message
 
 
 def test_a_killed_process_is_named_so(tmp_path):
     with LocalProcesses(1) as executor:
-        future = executor.submit(Job("slow", tmp_path / "slow", ["train", "gym:CartPole-v1"]))
+        future = executor.submit(job_of(tmp_path / "slow", budget_frames=1_000_000))
         while not executor._running:
             time.sleep(0.01)
         next(iter(executor._running)).kill()
@@ -158,18 +170,43 @@ def is_locked(folder):
 
 def test_the_newest_whole_line_of_a_record_is_shown(tmp_path):
     record = tmp_path / "train.jsonl"
-    assert sweep.newest(record, "frames", ",.0f") == "-"
+    assert grid.newest(record, "frames", ",.0f") == "-"
     record.write_text('{"frames": 1000}\n{"frames": 2000}\n{"fra')
-    assert sweep.newest(record, "frames", ",.0f") == "2,000"
+    assert grid.newest(record, "frames", ",.0f") == "2,000"
 
 
 def test_a_crashing_process_takes_no_other_with_it(tmp_path):
     with LocalProcesses(2) as executor:
-        bad = executor.submit(Job("bad", tmp_path / "bad", ["train", "nes:Mario"]))
-        good = executor.submit(Job("good", tmp_path / "good", ["--version"]))
+        bad = executor.submit(job_of(tmp_path / "bad", env="nes:Mario"))
+        good = executor.submit(job_of(tmp_path / "good"))
     assert bad.result().code == 2
     assert bad.result().message.startswith("pser: ")
     assert good.result() == Outcome(0, "")
+
+
+def test_a_job_survives_being_written_as_json(tmp_path):
+    job = job_of(tmp_path / "run")
+    assert Job.from_json(job.to_json()) == job
+
+
+def test_a_job_carried_out_again_goes_on_from_where_it_was(tmp_path):
+    job = job_of(tmp_path / "run", checkpoint_period_frames=20)
+    with LocalProcesses(1) as executor:
+        assert executor.submit(job).result() == Outcome(0, "")
+    assert job.state == "finished"
+    manifest = json.loads((job.folder / "manifest.json").read_text())
+    assert (manifest["settings"], manifest["command"]) == (job.settings, job.command)
+    RunFolder(job.folder).write_status("stopped", 40)  # as if it had been interrupted
+    with LocalProcesses(1) as executor:
+        assert executor.submit(job).result() == Outcome(0, "")
+    assert "resuming" in (tmp_path / "run.log").read_text()
+
+
+def test_a_grid_whose_time_is_up_stops_its_runs(tmp_path):
+    job = job_of(tmp_path / "long", budget_frames=10_000_000)
+    with pytest.raises(grid.TimeUpError), LocalProcesses(1) as executor:
+        grid.carry_out([job], executor, deadline=time.monotonic() + 0.2)
+    assert not executor._running
 
 
 def test_a_sweep_trains_and_sums_up(tmp_path, capsys):

@@ -8,26 +8,22 @@ Every flag of `pser train` may be given, and then holds for all runs.
 """
 
 import itertools
-import json
 import os
+import shlex
 import signal
 import sys
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pser.cli.train_flags import flags_class, given_flags
 from pser.errors import PserError
-from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import to_json
-from pser.records.folder import RunFolder
-from pser.records.manifest import read_manifest, settings_of
-from pser.run.executor import Executor, Job, LocalProcesses, Outcome
+from pser.run.executor import LocalProcesses
+from pser.run.grid import carry_out, refuse_other_settings
+from pser.run.job import Job
 
 LEFT_OUT = frozenset({"env", "replay", "seed", "initial", "decay"})
-REFRESH_SECONDS = 5.0
-RECORD_TAIL_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +85,7 @@ def plan(settings: Any) -> list[Job]:
 
     jobs: dict[str, Job] = {}
     flags = given_flags(settings, LEFT_OUT)
+    command = shlex.join(["pser", *sys.argv[1:]])
     grid = itertools.product(settings.seeds, settings.envs, settings.replay, settings.initial, settings.decay)
     for seed, env, replay, initial, decay in grid:
         own = {"replay": replay, "initial": initial, "decay": decay, "seed": seed}
@@ -96,129 +93,7 @@ def plan(settings: Any) -> list[Job]:
         wanted = preset_settings(preset, env).override({**flags, **own})
         label = wanted.replay.label
         folder = settings.out / env.replace(":", "-") / label / f"seed-{seed}"
+        refuse_other_settings(folder, wanted)
         name = f"{env} {label} seed {seed}"
-        if RunFolder(folder).manifest.exists():
-            _refuse_other_settings(folder, wanted)
-            arguments = ["train", "--resume", str(folder)]
-        else:
-            arguments = [
-                "train",
-                env,
-                "--preset",
-                preset,
-                "--run-dir",
-                str(folder),
-                *_as_arguments({**own, **flags}),
-            ]
-        jobs.setdefault(name, Job(name, folder, arguments))
+        jobs.setdefault(name, Job(name, folder, to_json(wanted), preset, command))
     return list(jobs.values())
-
-
-def _refuse_other_settings(folder: Path, wanted: TrainSettings) -> None:
-    """A run keeps the settings it was started with: do not let it pass for one with others."""
-    try:
-        saved = to_json(settings_of(read_manifest(RunFolder(folder).manifest)))
-    except PserError:
-        return  # the run itself will say what is wrong with its manifest
-    new = to_json(wanted)
-    other = [name for group in new for name in new[group] if new[group][name] != saved[group][name]]
-    other = [name for name in other if name != "env"]  # which may be spelled in several ways
-    if other:
-        raise PserError(
-            f"{folder} holds a run with another {', '.join(other)}: use the same settings, or another --out"
-        )
-
-
-def carry_out(jobs: list[Job], executor: Executor) -> list[Job]:
-    """Run the jobs that are not finished, report each as it ends, and return those that failed."""
-    waiting: dict[Future[Outcome], Job] = {}
-    done = 0
-    for job in jobs:
-        if (RunFolder(job.folder).read_status() or {}).get("state") == "finished":
-            done += 1
-            print(f"[{done}/{len(jobs)}] {job.name}: was finished before", flush=True)
-        else:
-            waiting[executor.submit(job)] = job
-    failed = []
-    states = {job.name: "finished" for job in jobs}
-    with _Table(jobs, states) as table:
-        while waiting:
-            for future, job in waiting.items():
-                states[job.name] = "running" if future.running() else "waiting"
-            table.refresh()
-            ended, _ = wait(waiting, timeout=REFRESH_SECONDS, return_when=FIRST_COMPLETED)
-            for future in ended:
-                job, outcome = waiting.pop(future), future.result()
-                done += 1
-                if outcome.code:
-                    failed.append(job)
-                states[job.name] = "failed" if outcome.code else "finished"
-                ending = f"failed: {outcome.message}" if outcome.code else "finished"
-                table.say(f"[{done}/{len(jobs)}] {job.name}: {ending}")
-        table.refresh()
-    return failed
-
-
-def _as_arguments(values: dict[str, Any]) -> list[str]:
-    """Settings as flags of `pser train`."""
-    arguments: list[str] = []
-    for name, value in values.items():
-        items = value if isinstance(value, tuple) else (value,)
-        words = ["on" if item is True else "off" if item is False else str(item) for item in items]
-        arguments += ["--" + name.replace("_", "-"), *words]
-    return arguments
-
-
-class _Table:
-    """The state of all runs, redrawn in place on a terminal; elsewhere only the lines that are said."""
-
-    def __init__(self, jobs: list[Job], states: dict[str, str]) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self._jobs, self._states = jobs, states
-        self._console = Console()
-        self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
-
-    def __enter__(self) -> "_Table":
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live:
-            self._live.stop()
-
-    def say(self, line: str) -> None:
-        """Print a line above the table."""
-        if self._live:
-            self._console.print(line, markup=False, highlight=False)
-        else:
-            print(line, flush=True)
-
-    def refresh(self) -> None:
-        """Read the runs' newest records, and redraw."""
-        if not self._live:
-            return
-        from rich.table import Table
-
-        table = Table("run", "state", "frames", "last evaluation")
-        for job in self._jobs:
-            folder = RunFolder(job.folder)
-            frames = newest(folder.train, "frames", ",.0f")
-            table.add_row(
-                job.name, self._states[job.name], frames, newest(folder.evaluations, "mean_return", ".2f")
-            )
-        self._live.update(table, refresh=True)
-
-
-def newest(record: Path, key: str, how: str) -> str:
-    """A number of the newest whole line of a record, or a dash."""
-    try:
-        with open(record, "rb") as file:
-            file.seek(max(0, record.stat().st_size - RECORD_TAIL_BYTES))
-            lines = file.read().splitlines(keepends=True)
-        whole = [line for line in lines if line.endswith(b"\n")]
-        return format(json.loads(whole[-1])[key], how)
-    except (OSError, IndexError, ValueError, KeyError, TypeError):
-        return "-"

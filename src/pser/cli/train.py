@@ -42,11 +42,9 @@ def run(settings: Any) -> None:
     """Train as the flags say."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
     from pser.records.manifest import read_manifest, settings_of
-    from pser.run.executor import end_with_parent
     from pser.run.progress import make_progress
     from pser.run.training import resume_run, start_run
 
-    end_with_parent()
     flags = given_flags(settings, LEFT_OUT)
     if settings.resume is not None:
         _refuse_beside_resume(settings, flags)

@@ -20,8 +20,8 @@ FORMAT = 1
 PACKAGES = ("pser", "numpy", "torch", "gymnasium", "ale-py", "MinAtar")
 
 
-def build_manifest(settings: TrainSettings, preset: str) -> dict[str, Any]:
-    """The manifest of a run that starts now."""
+def build_manifest(settings: TrainSettings, preset: str, command: str | None = None) -> dict[str, Any]:
+    """The manifest of a run that starts now; `command` is what was typed, by default in this process."""
     return {
         "format": FORMAT,
         "settings": to_json(settings),
@@ -30,7 +30,7 @@ def build_manifest(settings: TrainSettings, preset: str) -> dict[str, Any]:
         "label": settings.replay.label,
         "seed": settings.run.seed,
         "preset": preset,
-        "command": shlex.join(["pser", *sys.argv[1:]]),
+        "command": command or shlex.join(["pser", *sys.argv[1:]]),
         "versions": {"python": platform.python_version()} | _versions(),
         "commit": _commit(),
         "machine": {

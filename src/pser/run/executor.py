@@ -1,29 +1,18 @@
 """Where the runs of a sweep are carried out: here, or wherever another `Executor` takes them."""
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from pser.run.job import PARENT, Job
+
 LOG_TAIL_BYTES = 4096
-PARENT = "PSER_SWEEP_PROCESS"
-"""Environment variable that tells a job the process of its sweep."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """One run of a sweep: arguments of the `pser` command, and the folder that holds all it writes."""
-
-    name: str
-    folder: Path
-    arguments: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -61,7 +50,7 @@ class LocalProcesses:
         self._stopped = False
 
     def submit(self, job: Job) -> "Future[Outcome]":
-        """Run `pser ARGUMENTS` in a new process; its output goes to a .log file beside the run's folder."""
+        """Train in a new process; its output goes to a .log file beside the run's folder."""
         return self._threads.submit(self._carry_out, job)
 
     def _carry_out(self, job: Job) -> Outcome:
@@ -76,14 +65,15 @@ class LocalProcesses:
         job.folder.parent.mkdir(parents=True, exist_ok=True)
         path = job.folder.with_name(job.folder.name + ".log")
         with open(path, "ab") as log:
-            command = [sys.executable, "-m", "pser", *job.arguments]
+            command = [sys.executable, "-m", "pser.run.job"]
             environment = os.environ | {PARENT: str(os.getpid())}
             process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment
+                command, stdout=log, stderr=log, stdin=subprocess.PIPE, env=environment
             )
             self._running.add(process)
-            code = process.wait()
+            process.communicate(job.to_json().encode())
             self._running.discard(process)
+        code = process.returncode
         if code < 0:
             return Outcome(code, f"killed by {signal.Signals(-code).name}")
         return Outcome(code, "" if code == 0 else _last_line(path) or f"exit code {code}")
@@ -101,17 +91,6 @@ class LocalProcesses:
             for process in list(self._running):
                 process.terminate()
         self._threads.shutdown(wait=True, cancel_futures=True)
-
-
-def end_with_parent() -> None:
-    """In a job's process: end when the sweep that started it dies, even by SIGKILL (Linux; elsewhere go on)."""
-    parent = os.environ.get(PARENT)
-    if parent is None or sys.platform != "linux":
-        return
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
-    if os.getppid() != int(parent):  # it died before we asked
-        sys.exit(128 + signal.SIGTERM)
 
 
 def _last_line(path: Path) -> str:

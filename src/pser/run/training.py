@@ -28,7 +28,9 @@ from pser.records.tensorboard import TensorBoard
 from pser.run.progress import Progress
 
 
-def start_run(settings: TrainSettings, preset: str, path: Path, progress: Progress) -> None:
+def start_run(
+    settings: TrainSettings, preset: str, path: Path, progress: Progress, *, command: str | None = None
+) -> None:
     """Train a new agent; all that the run leaves behind goes into `path`, which must be new or empty.
 
     Whatever can be refused is refused before anything is written: a folder once taken keeps its settings.
@@ -39,7 +41,7 @@ def start_run(settings: TrainSettings, preset: str, path: Path, progress: Progre
         trainer = build_trainer(settings, game)
         if settings.evaluation.eval_period_frames:
             evaluation_game(settings).close()
-        manifest = build_manifest(settings, preset)
+        manifest = build_manifest(settings, preset, command)
         folder.create()
         require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
         with folder.locked():

@@ -1,0 +1,99 @@
+"""One run of a sweep or a study as a value: it can be sent to another process or machine as JSON."""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pser.errors import PserError
+from pser.records.folder import RunFolder
+
+PARENT = "PSER_SWEEP_PROCESS"
+"""Environment variable that tells a job the process of its sweep."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run: its settings, and the folder that holds all it writes."""
+
+    name: str
+    """How the run is called in tables and messages."""
+    folder: Path
+    """The folder of the run; the run is resumed if it is there already."""
+    settings: Mapping[str, Any]
+    """All settings of the run, as `pser.learner.settings_json` writes them."""
+    preset: str
+    """The preset the settings started from."""
+    command: str
+    """What a person typed to have it run."""
+
+    def to_json(self) -> str:
+        """The job as one line."""
+        return json.dumps({**vars(self), "folder": str(self.folder), "settings": dict(self.settings)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The job that `to_json` wrote."""
+        plain = json.loads(text)
+        return cls(**{**plain, "folder": Path(plain["folder"])})
+
+    @property
+    def state(self) -> str:
+        """How the run stands: new, running, finished, stopped or failed."""
+        return str((RunFolder(self.folder).read_status() or {}).get("state", "new"))
+
+
+def carry_out(job: Job) -> None:
+    """Train as the job says, in this process: start the run, or continue it from its newest checkpoint."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
+    from pser.learner.settings_json import from_json
+    from pser.run.progress import PlainProgress
+    from pser.run.training import resume_run, start_run
+
+    settings = from_json(job.settings)
+    progress = PlainProgress(settings.run.budget_frames)
+    if RunFolder(job.folder).manifest.exists():
+        resume_run(job.folder, progress)
+    else:
+        start_run(settings, job.preset, job.folder, progress, command=job.command)
+
+
+def main() -> int:
+    """Carry out the job on standard input; a broken rule or a disk error ends as one line and exit code 2."""
+    end_with_parent()
+    try:
+        carry_out(Job.from_json(sys.stdin.read()))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "pser":
+            raise
+        return _fail(f"this run needs {error.name}: pip install 'pser[all]'")
+    except (PserError, OSError) as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def end_with_parent() -> None:
+    """End when the sweep that started this process dies, even by SIGKILL (Linux; elsewhere go on)."""
+    parent = os.environ.get(PARENT)
+    if parent is None or sys.platform != "linux":
+        return
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    if os.getppid() != int(parent):  # it died before we asked
+        sys.exit(128 + signal.SIGTERM)
+
+
+def _fail(message: str) -> int:
+    print(f"pser: {message}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
