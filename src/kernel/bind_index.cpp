@@ -129,6 +129,39 @@ nb::dict index_stats(Index& self) {
   return d;
 }
 
+// What each retained transition holds, oldest first: name → bytes of one column.
+nb::dict index_columns(Index& self) {
+  std::vector<double> priority, mass;
+  std::vector<float> own_mass;
+  std::vector<uint32_t> replays;
+  std::vector<int32_t> back;
+  int64_t oldest = 0;
+  {
+    Locked locked(self);
+    oldest = self.oldest_id();
+    mass = self.masses();
+    for (int64_t id = oldest; id < self.next_id(); ++id) {
+      const int64_t slot = self.slot_of(id);
+      const Record& r = self.record(slot);
+      priority.push_back(r.priority);
+      own_mass.push_back(r.own_mass);
+      replays.push_back(r.replays);
+      back.push_back(self.back(slot));
+    }
+  }
+  const auto bytes = [](const auto& column) {
+    return nb::bytes(reinterpret_cast<const char*>(column.data()), column.size() * sizeof(column[0]));
+  };
+  nb::dict d;
+  d["oldest_id"] = oldest;
+  d["priority"] = bytes(priority);
+  d["mass"] = bytes(mass);
+  d["own_mass"] = bytes(own_mass);
+  d["replays"] = bytes(replays);
+  d["back"] = bytes(back);
+  return d;
+}
+
 // The part of a memory's state that is not an array.
 nb::dict index_get_state(Index& self) {
   nb::dict d;
@@ -201,6 +234,7 @@ void bind_index(nb::module_& m) {
              i.cut(stream);
            })
       .def("stats", &index_stats)
+      .def("columns", &index_columns)
       .def("broken_invariant", [](Index& i) { Locked locked(i); return i.broken_invariant(); })
       .def("get_state", &index_get_state)
       .def("set_state", &index_set_state)

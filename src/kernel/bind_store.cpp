@@ -126,6 +126,15 @@ void store_sample(BoundStore& self, Draws& draws, double beta, Outputs& outputs)
   store.gather(outputs.count, outputs.ids(), outputs.out);
 }
 
+// The transitions whose ids the outputs hold already.
+void store_read(BoundStore& self, Outputs& outputs) {
+  Store& store = self.store();
+  Locked locked(store.index());
+  store.index().check_retained(outputs.count, outputs.ids());
+  for (int64_t i = 0; i < outputs.count; ++i) outputs.probabilities()[i] = store.index().probability_of(outputs.ids()[i]);
+  store.gather(outputs.count, outputs.ids(), outputs.out);
+}
+
 // The ids of the transitions that one step of the environments completed, as int64 bytes.
 nb::bytes store_add(BoundStore& self, nb::list observation, nb::handle action, nb::handle reward, nb::list next_observation,
                     nb::handle terminated, nb::handle truncated, nb::handle priority, nb::handle stream) {
@@ -196,6 +205,7 @@ void bind_store(nb::module_& m) {
       .def("add", &store_add, "observation"_a, "action"_a, "reward"_a, "next_observation"_a, "terminated"_a, "truncated"_a,
            "priority"_a.none(), "stream"_a.none())
       .def("sample", &store_sample)
+      .def("read", &store_read)
       .def("end_episodes", &store_end_episodes);
 }
 

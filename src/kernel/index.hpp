@@ -159,6 +159,14 @@ class Index : public Slots {
                     "): pass the ids that sample returned");
   }
 
+  void check_retained(int64_t count, const int64_t* ids) const {
+    check_ids(count, ids);
+    for (int64_t i = 0; i < count; ++i)
+      if (ids[i] < oldest_id())
+        throw Error("id " + std::to_string(ids[i]) + " is no longer in memory (ids now: " + std::to_string(oldest_id()) + " to " +
+                    std::to_string(next_id() - 1) + "): read a transition before it is overwritten");
+  }
+
   // Input already checked. Returns how many rows were still in memory.
   template <class Real>
   int64_t update(int64_t count, const int64_t* ids, const Real* td_errors) {

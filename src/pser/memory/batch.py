@@ -77,5 +77,13 @@ class BatchBuffers:
         )
 
 
+def first_row(batch: Batch) -> Batch:
+    """The batch's first transition, without the row axis."""
+    rows: list[Any] = []
+    for value in batch:
+        rows.append({name: part[0] for name, part in value.items()} if isinstance(value, dict) else value[0])
+    return Batch(*rows)
+
+
 def _whole(parts: dict[str, Any], fields: Fields) -> Any:
     return parts[WHOLE] if WHOLE in parts else {name: parts[name] for name in fields}

@@ -3,9 +3,10 @@
 import contextlib
 from collections.abc import Iterator
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from pser import _kernel
 from pser.errors import PserError, is_real, is_whole, require
@@ -15,6 +16,34 @@ from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
 LARGEST_CAPACITY = 2**31 - 1
 """Distances between a transition and its predecessor are kept in 32 bits."""
+
+COLUMNS = {
+    "priority": np.float64,
+    "mass": np.float64,
+    "own_mass": np.float32,
+    "replays": np.uint32,
+    "back": np.int32,
+}
+"""Columns of the kernel → their dtypes."""
+
+
+class Columns(NamedTuple):
+    """What the transitions in memory hold, one row each, oldest first. Copies: later calls do not change them."""
+
+    ids: Ints
+    """Consecutive."""
+    priority: Reals
+    """Raw p."""
+    mass: Reals
+    """p^α; by rank, 1/rank^α; uniform, 1. P(i) is its share of the sum."""
+    own_mass: npt.NDArray[np.float32]
+    """The mass that the last update of its own, or its insertion, gave it; what exceeds it came by decay.
+    Proportional prioritization only."""
+    replays: npt.NDArray[np.uint32]
+    """Updates of its own since it was added."""
+    back: npt.NDArray[np.int32]
+    """How many ids earlier its predecessor was added (same stream, same episode); 0 if it has none.
+    The predecessor may have left the memory."""
 
 
 class PriorityIndex:
@@ -123,6 +152,13 @@ class PriorityIndex:
     def stats(self) -> dict[str, float]:
         """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
         return self._kernel.stats()
+
+    def columns(self) -> Columns:
+        """What every transition now in memory holds, as arrays, oldest first; one pass over the memory."""
+        columns = self._kernel.columns()
+        oldest = columns.pop("oldest_id")
+        arrays = {name: np.frombuffer(columns[name], dtype) for name, dtype in COLUMNS.items()}
+        return Columns(ids=oldest + np.arange(len(arrays["mass"])), **arrays)
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the memory contradicts itself."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pser.errors import PserError, is_real, is_whole, require
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
-from pser.memory.batch import Batch, BatchBuffers
+from pser.memory.batch import Batch, BatchBuffers, first_row
 from pser.memory.index import PriorityIndex, as_rows, check_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.storage import Storage
@@ -161,6 +161,19 @@ class ReplayMemory:
                 self._buffers[batch_size] = buffers
         self._storage.kernel.sample(self._index._draws, beta, buffers.outputs)
         return buffers.batch
+
+    def __getitem__(self, ids: Any) -> Batch:
+        """The transitions with these ids, as a batch of their own; of a single id, without the row axis.
+
+        Nobody sampled them: the weights are 1. An id that is not in memory is an error.
+        """
+        wanted = as_ids(ids)
+        buffers = BatchBuffers(wanted.size, self._fields, self._action, self.n_step == 1, self._real)
+        buffers.batch.ids[:] = wanted.reshape(-1)
+        buffers.batch.weights[:] = 1.0
+        if wanted.size:
+            self._storage.kernel.read(buffers.outputs)
+        return buffers.batch if np.ndim(ids) else first_row(buffers.batch)
 
     def update_priorities(self, ids: Any, td_errors: Any) -> int:
         """Set sampled transitions' priorities from their TD errors and decay them backward (Algorithm 1).
