@@ -280,6 +280,16 @@ def test_episodes_can_be_ended_from_outside():
     assert memory.prev(4) == 4
 
 
+@pytest.mark.parametrize("slot", [4, 12, -1])
+def test_a_slot_out_of_range_is_refused_and_nothing_changes(slot):
+    for memory in (vector(size=10, rule=SIMPLE), PrioritizedReplayBuffer(10, SIMPLE)):
+        for step in range(4 // memory.index.num_streams):
+            memory.add(rows(step, [0, 1]) if memory.index.num_streams == 2 else row(step))
+        with pytest.raises(AssertionError, match=f"from 0 to 3, got {slot}: pass the indices"):
+            memory.update_weight(np.array([2, slot]), np.array([5.0, 7.0]))
+        assert all_priorities(memory).tolist() == [1.0] * 4
+
+
 def test_reset_forgets_all():
     memory = vector()
     memory.add(rows(0, [0, 1]))

@@ -312,6 +312,57 @@ def test_a_writer_that_skips_about_is_refused():
         memory.sample()
 
 
+def test_an_index_of_minus_one_means_not_stored_and_is_skipped():
+    memory = buffer(size=10, rule=SIMPLE)
+    memory.extend(steps([True] * 10))
+    memory.sample()
+    memory.update_priority(torch.tensor([3, -1]), torch.tensor([5.0, 7.0]))
+    assert all_priorities(memory).tolist() == [1.0] * 3 + [5.0] + [1.0] * 6
+    grid = buffer(size=10, ndim=2, rule=SIMPLE)
+    grid.extend(steps(np.ones((2, 5), bool)))
+    grid.sample()
+    grid.update_priority(torch.tensor([[1, 0], [-1, -1]]), torch.tensor([5.0, 7.0]))
+    assert all_priorities(grid).tolist() == [1.0] * 2 + [5.0] + [1.0] * 7
+
+
+@pytest.mark.parametrize("slot", [10, 12, -2, -10])
+def test_an_index_out_of_range_is_refused_and_nothing_changes(slot):
+    memory = buffer(size=10, rule=SIMPLE)
+    memory.extend(steps([True] * 25))
+    memory.sample()
+    with pytest.raises(RuntimeError, match=rf"from 0 to 9, got {slot}: pass the indices"):
+        memory.update_priority(torch.tensor([3, slot]), torch.tensor([5.0, 7.0]))
+    assert all_priorities(memory).tolist() == [1.0] * 10
+
+
+@pytest.mark.parametrize("place", [[5, 0], [0, 2], [-1, 1], [1, -1]])
+def test_an_index_outside_the_storage_and_its_environments_is_refused(place):
+    memory = buffer(size=10, ndim=2, rule=SIMPLE)
+    memory.extend(steps(np.ones((2, 5), bool)))
+    memory.sample()
+    with pytest.raises(RuntimeError, match="pass the indices"):
+        memory.update_priority(torch.tensor([[1, 0], place]), torch.tensor([5.0, 7.0]))
+    assert all_priorities(memory).tolist() == [1.0] * 10
+
+
+def test_a_slot_that_was_never_written_is_refused():
+    memory = buffer(size=10, rule=SIMPLE)
+    memory.extend(steps([True] * 4))
+    memory.sample()
+    with pytest.raises(pser.PserError, match="from 0 to 3, got 7"):
+        memory.update_priority(torch.tensor([7]), torch.tensor([5.0]))
+
+
+def test_as_many_priorities_as_indices_are_asked_for():
+    memory = buffer(size=10, rule=SIMPLE)
+    memory.extend(steps([True] * 4))
+    memory.sample()
+    with pytest.raises(RuntimeError, match="one for each of the 2 indices, got 3"):
+        memory.update_priority(torch.tensor([0, 1]), torch.tensor([5.0, 6.0, 7.0]))
+    memory.update_priority(torch.tensor([0, 1]), 5.0)
+    assert all_priorities(memory).tolist() == [5.0, 5.0, 1.0, 1.0]
+
+
 def test_nan_td_errors_are_refused():
     memory = buffer()
     memory.extend(steps([False] * 4))

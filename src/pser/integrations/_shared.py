@@ -7,6 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pser.errors import PserError
 from pser.memory.index import PriorityIndex
 from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
@@ -46,6 +49,19 @@ def require_prioritization(prioritization: object, where: str) -> Prioritization
 def beta_at(beta: Beta, added: int) -> float:
     """β after so many transitions were added."""
     return float(beta(added) if callable(beta) else beta)
+
+
+def ids_in_slots(index: PriorityIndex, slots: NDArray[np.int64], error: type[PserError]) -> NDArray[np.int64]:
+    """The transitions now in these slots; a slot that holds none is refused, for libraries that name slots."""
+    written = min(index.next_id, index.capacity)
+    wrong = (slots < 0) | (slots >= written)
+    if wrong.any():
+        raise error(
+            f"a slot must be from 0 to {written - 1}, got {slots[wrong][0]}: pass the indices that sample returned"
+        )
+    newest = index.next_id - 1
+    ids: NDArray[np.int64] = newest - (newest - slots) % index.capacity
+    return ids
 
 
 def index_to_bytes(index: PriorityIndex) -> bytes:

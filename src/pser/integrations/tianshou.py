@@ -20,6 +20,7 @@ from pser.errors import PserError, require
 from pser.integrations._shared import (
     Beta,
     beta_at,
+    ids_in_slots,
     index_from_bytes,
     index_to_bytes,
     require_prioritization,
@@ -32,6 +33,10 @@ require_version("tianshou", "2.0", "3")
 
 Ints = NDArray[np.int64]
 NOWHERE = -1
+
+
+class TianshouError(PserError, AssertionError):
+    """A rule of Tianshou's buffers was broken; they assert."""
 
 
 class PrioritizedReplayBuffer(ReplayBuffer):
@@ -122,8 +127,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """New priorities from TD errors (Tianshou calls them weights), with backward decay."""
         if isinstance(new_weight, torch.Tensor):
             new_weight = new_weight.detach().cpu().numpy()
-        newest = self.index.next_id - 1
-        ids = newest - (newest - np.asarray(index, np.int64)) % self.maxsize
+        ids = ids_in_slots(self.index, np.asarray(index, np.int64).reshape(-1), TianshouError)
         self.index.update(ids, np.asarray(new_weight, np.float64).reshape(-1))
 
     def set_beta(self, beta: Beta) -> None:

@@ -20,6 +20,7 @@ from pser.errors import PserError
 from pser.integrations._shared import (
     Beta,
     beta_at,
+    ids_in_slots,
     index_from_bytes,
     index_to_bytes,
     require_prioritization,
@@ -36,6 +37,13 @@ Ints = NDArray[np.int64]
 FILE = "pser.npz"
 NO_PRIORITY = float(np.finfo(np.float32).min)
 """What TorchRL is told to write for data without a priority: no TD error is so, and float32 holds it exactly."""
+
+NOT_STORED = -1
+"""The index that TorchRL's writers give to data they did not store."""
+
+
+class TorchRLError(PserError, RuntimeError):
+    """A rule of TorchRL's samplers was broken; they raise RuntimeError."""
 
 
 class PSERSampler(
@@ -136,7 +144,8 @@ class PSERSampler(
     def update_priority(self, index: Any, priority: Any, *, storage: Storage | None = None) -> None:
         """New priorities from TD errors, with backward decay.
 
-        For data just written it is the TD error on insertion. A slot that was overwritten since it was sampled gets
+        For data just written it is the TD error on insertion. An index of -1 means data that was not stored, and is
+        skipped. A slot that was overwritten since it was sampled gets
         the update of its former content: TorchRL names slots, not transitions.
         """
         if storage is None:
@@ -152,13 +161,17 @@ class PSERSampler(
         if self._index is None and not self._written:  # data that was there before: TorchRL announces it so
             self._written.append(_all_written(storage))
         slots = _flat(index, storage)
+        if given is not None and len(given) not in (1, len(slots)):
+            raise TorchRLError(
+                f"there must be one priority, or one for each of the {len(slots)} indices, got {len(given)}: match them"
+            )
         given = None if given is None else np.broadcast_to(given, slots.shape)
         if self._written and np.array_equal(slots, _flat(self._written[-1], storage)):
             self._follow(storage, given)
         elif given is not None:
             known = self._follow(storage)
-            newest = known.next_id - 1
-            known.update(newest - (newest - slots) % known.capacity, given)
+            stored = slots != NOT_STORED
+            known.update(ids_in_slots(known, slots[stored], TorchRLError), given[stored])
 
     def mark_update(self, index: Any, *, storage: Storage | None = None) -> None:
         """Nothing to do: new data takes the largest priority anyway."""
@@ -333,8 +346,18 @@ def _flat(index: Any, storage: Storage) -> Ints:
     array = torch.as_tensor(index).cpu().numpy().astype(np.int64)
     if not shape or array.ndim == 1:  # flat already
         return array.reshape(-1)
-    steps, *envs = array.T
-    return np.asarray(steps * math.prod(shape) + np.ravel_multi_index(tuple(envs), shape), np.int64)
+    missing = (array == NOT_STORED).all(axis=1)
+    steps, *envs = np.where(missing[:, None], 0, array).T
+    wrong = steps < 0
+    for env, count in zip(envs, shape, strict=True):
+        wrong |= (env < 0) | (env >= count)
+    if wrong.any():
+        raise TorchRLError(
+            f"an index must lie within the environments {shape}, got {array[wrong][0].tolist()}: "
+            "pass the indices that sample returned"
+        )
+    slots = steps * math.prod(shape) + np.ravel_multi_index(tuple(envs), shape)
+    return np.where(missing, NOT_STORED, slots).astype(np.int64)
 
 
 def _all_written(storage: Storage) -> torch.Tensor:
