@@ -11,7 +11,7 @@ import pser
 from pser.env import atari
 from pser.env.atari import AtariGame
 from pser.env.emulators import Played
-from pser.env.game import spread_seed
+from pser.env.seeds import spread_seed
 from pser.errors import PserError
 from pser.spec import Frames
 

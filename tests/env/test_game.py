@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from pser.env import game as shared
-from pser.env.game import EpisodeTally, Game, State, Step
+from pser.env.game import Game, State, Step
 from pser.env.make import make_game
+from pser.env.names import no_such
+from pser.env.seeds import spread_seed
+from pser.env.tally import EpisodeTally
 from pser.errors import PserError
 
 GAMES = [
@@ -157,17 +159,13 @@ def test_the_tally_reports_only_finished_games_and_starts_again():
 
 
 def test_seeds_of_runs_and_environments_do_not_meet():
-    seeds = {
-        shared.spread_seed(run, env, time) for run in range(10) for env in range(10) for time in range(10)
-    }
+    seeds = {spread_seed(run, env, time) for run in range(10) for env in range(10) for time in range(10)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**31 for seed in seeds)
 
 
 def test_an_unknown_name_is_answered_with_near_ones():
-    assert "did you mean SpaceInvaders" in str(
-        shared.no_such("game", "spaceinvader", ["Pong", "SpaceInvaders"])
-    )
-    assert "choose one of Pong, Boxing" in str(shared.no_such("game", "zzz", ["Pong", "Boxing"]))
-    many = str(shared.no_such("game", "zzz", [f"Game{number}" for number in range(60)]))
+    assert "did you mean SpaceInvaders" in str(no_such("game", "spaceinvader", ["Pong", "SpaceInvaders"]))
+    assert "choose one of Pong, Boxing" in str(no_such("game", "zzz", ["Pong", "Boxing"]))
+    many = str(no_such("game", "zzz", [f"Game{number}" for number in range(60)]))
     assert "choose one of the 60, such as Game0, Game1, Game2" in many

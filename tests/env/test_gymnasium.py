@@ -7,8 +7,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from pser.env.game import spread_seed
 from pser.env.gymnasium import GymGame
+from pser.env.seeds import spread_seed
 from pser.errors import PserError
 from pser.spec import Array
 
@@ -49,21 +49,21 @@ def test_steps_are_those_of_the_environment_itself():
     assert game.observation == Array((4,), np.float32)
     observation = game.reset(7)
     envs = [gymnasium.make("CartPole-v1") for _ in range(2)]
-    for stream, env in enumerate(envs):
-        np.testing.assert_array_equal(observation[stream], env.reset(seed=spread_seed(7, stream, 0))[0])
+    for number, env in enumerate(envs):
+        np.testing.assert_array_equal(observation[number], env.reset(seed=spread_seed(7, number, 0))[0])
     rng = np.random.default_rng(0)
     for _ in range(200):
         actions = rng.integers(0, 2, 2)
         step = game.step(actions)
-        for stream, env in enumerate(envs):
-            seen, reward, terminated, truncated, _ = env.step(actions[stream])
-            np.testing.assert_array_equal(step.next_observation[stream], seen)
-            assert step.reward[stream] == reward
-            assert step.terminated[stream] == terminated
-            assert step.truncated[stream] == truncated
+        for number, env in enumerate(envs):
+            seen, reward, terminated, truncated, _ = env.step(actions[number])
+            np.testing.assert_array_equal(step.next_observation[number], seen)
+            assert step.reward[number] == reward
+            assert step.terminated[number] == terminated
+            assert step.truncated[number] == truncated
             if terminated or truncated:
                 seen, _ = env.reset()
-            np.testing.assert_array_equal(step.observation[stream], seen)
+            np.testing.assert_array_equal(step.observation[number], seen)
 
 
 def test_the_time_limit_truncates_with_the_true_final_observation():

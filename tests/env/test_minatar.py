@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from pser.env.game import spread_seed
 from pser.env.minatar import GAMES, MinAtarGame
+from pser.env.seeds import spread_seed
 from pser.errors import PserError
 from pser.spec import Array
 
@@ -30,22 +30,22 @@ def test_games_are_those_of_minatars_own_environment(name, minatar):
     game = MinAtarGame(name, num_envs=2, sticky_actions=0.3)
     observation = game.reset(11)
     theirs = [minatar.Environment(name, sticky_action_prob=0.3) for _ in range(2)]
-    for stream, env in enumerate(theirs):
-        env.seed(spread_seed(11, stream))
+    for number, env in enumerate(theirs):
+        env.seed(spread_seed(11, number))
         env.reset()
-        np.testing.assert_array_equal(observation[stream], env.state().transpose(2, 0, 1))
+        np.testing.assert_array_equal(observation[number], env.state().transpose(2, 0, 1))
     rng = np.random.default_rng(0)
     for _ in range(400):
         actions = rng.integers(0, 6, 2)
         step = game.step(actions)
-        for stream, env in enumerate(theirs):
-            reward, terminal = env.act(actions[stream])
-            assert step.reward[stream] == reward
-            assert step.terminated[stream] == terminal
-            np.testing.assert_array_equal(step.next_observation[stream], env.state().transpose(2, 0, 1))
+        for number, env in enumerate(theirs):
+            reward, terminal = env.act(actions[number])
+            assert step.reward[number] == reward
+            assert step.terminated[number] == terminal
+            np.testing.assert_array_equal(step.next_observation[number], env.state().transpose(2, 0, 1))
             if terminal:
                 env.reset()
-            np.testing.assert_array_equal(step.observation[stream], env.state().transpose(2, 0, 1))
+            np.testing.assert_array_equal(step.observation[number], env.state().transpose(2, 0, 1))
 
 
 @each_game

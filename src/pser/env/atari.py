@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pser.env import game as shared
+from pser.env.checks import check_actions, check_count, check_probability, check_state
 from pser.env.emulators import FRAME_SKIP, Emulators
-from pser.env.game import Bools, EpisodeTally, Ints, Observations, State, Step
+from pser.env.game import Bools, Ints, Observations, State, Step
+from pser.env.names import find_name, no_such
+from pser.env.optional import need
+from pser.env.seeds import spread_seed
+from pser.env.tally import EpisodeTally
 from pser.errors import PserError
 from pser.spec import Array, Frames
 
@@ -62,22 +66,22 @@ class AtariGame:
             full_action_set: offer all 18 actions instead of those that do something in this game.
             threads: threads that run the emulators (0: one per environment, up to the number of cores).
         """
-        self._version = str(shared.need("ale_py", "Atari games", "'pser[atari]'").__version__)
+        self._version = str(need("ale_py", "Atari games", "'pser[atari]'").__version__)
         self._rom = _find_rom(game)
         self.name = f"atari:{game_name(self._rom)}"
-        self.num_envs = shared.check_count("num_envs", num_envs, 1)
-        self._seed = shared.check_count("seed", seed, 0)
+        self.num_envs = check_count("num_envs", num_envs, 1)
+        self._seed = check_count("seed", seed, 0)
         self._life_loss = life_loss
         self._settings: dict[str, Any] = {
-            "max_episode_steps": shared.check_count("max_episode_steps", max_episode_steps or 0, 0),
-            "noop_max": shared.check_count("noop_max", noop_max, 0),
-            "sticky_actions": shared.check_probability("sticky_actions", sticky_actions),
+            "max_episode_steps": check_count("max_episode_steps", max_episode_steps or 0, 0),
+            "noop_max": check_count("noop_max", noop_max, 0),
+            "sticky_actions": check_probability("sticky_actions", sticky_actions),
             "full_action_set": full_action_set,
         }
         self._emulators = Emulators(
             self._rom,
             self.num_envs,
-            threads=shared.check_count("threads", threads, 0),
+            threads=check_count("threads", threads, 0),
             stack_num=STACK,
             img_height=SCREEN[0],
             img_width=SCREEN[1],
@@ -94,8 +98,8 @@ class AtariGame:
         """The actions of each environment since it took its seed."""
 
     def reset(self, seed: int | None = None) -> Observations:
-        """Start all games anew, each with its own random stream drawn from the seed."""
-        self._seed = self._seed if seed is None else shared.check_count("seed", seed, 0)
+        """Start all games anew, each with its own random generator seeded from the seed."""
+        self._seed = self._seed if seed is None else check_count("seed", seed, 0)
         self._seedings = [0] * self.num_envs
         self._played = [bytearray() for _ in range(self.num_envs)]
         self._colour_screen = None
@@ -105,7 +109,7 @@ class AtariGame:
 
     def step(self, actions: Ints) -> Step:
         """Play one action for four frames in each game; a finished game is reset."""
-        chosen = shared.check_actions(actions, self.num_envs, self.num_actions)
+        chosen = check_actions(actions, self.num_envs, self.num_actions)
         played = self._emulators.step(actions.astype(np.int64, copy=False))
         for history, action in zip(self._played, chosen, strict=True):
             history.append(action)
@@ -148,7 +152,7 @@ class AtariGame:
 
     def set_state(self, state: State) -> Observations:
         """Play the saved actions again, and continue bit for bit. Takes as long as playing them once did."""
-        shared.check_state(state, self.name, self.num_envs)
+        check_state(state, self.name, self.num_envs)
         self._seed = int(state["seed"])
         self._seedings = list(state["seedings"])
         self._colour_screen = None
@@ -173,21 +177,21 @@ class AtariGame:
     def _checksums(self) -> list[int]:
         return [zlib.crc32(screens) for screens in self._emulators.observation]
 
-    def _seed_of(self, stream: int) -> int:
-        return shared.spread_seed(self._seed, stream, self._seedings[stream])
+    def _seed_of(self, number: int) -> int:
+        return spread_seed(self._seed, number, self._seedings[number])
 
     def _reset_seeded(self, which: Bools) -> None:
         """Reset some environments with their current seeds; the others stay as they are."""
-        self._emulators.reset(which, [self._seed_of(stream) for stream in np.flatnonzero(which).tolist()])
+        self._emulators.reset(which, [self._seed_of(number) for number in np.flatnonzero(which).tolist()])
 
     def _reseed(self, finished: Bools) -> None:
         """Give a new seed to the environments whose game finished after enough steps with the old one."""
         due = finished & np.array([len(played) >= RESEED_STEPS for played in self._played])
         if not due.any():
             return
-        for stream in np.flatnonzero(due):
-            self._seedings[stream] += 1
-            self._played[stream].clear()
+        for number in np.flatnonzero(due):
+            self._seedings[number] += 1
+            self._played[number].clear()
         self._reset_seeded(due)
 
     def _replay(self) -> None:
@@ -195,8 +199,8 @@ class AtariGame:
         total = max(len(played) for played in self._played)
         starts = np.array([total - len(played) for played in self._played])
         plan = np.zeros((total, self.num_envs), np.int64)
-        for stream, played in enumerate(self._played):
-            plan[starts[stream] :, stream] = np.frombuffer(played, np.uint8)
+        for number, played in enumerate(self._played):
+            plan[starts[number] :, number] = np.frombuffer(played, np.uint8)
         self._reset_seeded(np.ones(self.num_envs, np.bool_))
         for now in range(total):
             if now and (starts == now).any():
@@ -238,13 +242,13 @@ def game_name(rom: str) -> str:
 
 def game_names() -> list[str]:
     """The names of all games that come with ale-py."""
-    roms = shared.need("ale_py.roms", "Atari games", "'pser[atari]'")
+    roms = need("ale_py.roms", "Atari games", "'pser[atari]'")
     return [game_name(rom) for rom in sorted(roms.get_all_rom_ids())]
 
 
 def _find_rom(game: str) -> str:
-    roms = shared.need("ale_py.roms", "Atari games", "'pser[atari]'")
-    rom = shared.find_name(game, roms.get_all_rom_ids())
+    roms = need("ale_py.roms", "Atari games", "'pser[atari]'")
+    rom = find_name(game, roms.get_all_rom_ids())
     if rom is None:
-        raise shared.no_such("Atari game", game, game_names())
+        raise no_such("Atari game", game, game_names())
     return rom

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pser.env import game as shared
 from pser.env.game import Bools, Floats, Ints, Observations
+from pser.env.optional import need
 
 FRAME_SKIP = 4
 _NO_LIMIT = 2**31 - 1
@@ -46,7 +46,7 @@ class Emulators:
         **screen: Any,
     ) -> None:
         """Load the cartridge; `screen` are ale-py's options for size, colour and stacking of the screens."""
-        ale_py = shared.need("ale_py", "Atari games", "'pser[atari]'")
+        ale_py = need("ale_py", "Atari games", "'pser[atari]'")
         self._env = ale_py.AtariVectorEnv(
             rom,
             num_envs,
@@ -74,7 +74,7 @@ class Emulators:
         self._lives: npt.NDArray[np.int32] = np.zeros(num_envs, np.int32)
 
     def reset(self, which: Bools, seeds: list[int] | None) -> None:
-        """Reset some emulators: with seeds, one for each of them, or going on with their random streams."""
+        """Reset some emulators: with seeds, one for each of them, or going on with their random generators."""
         options = None if which.all() else {"reset_mask": which}
         seed = None if seeds is None else np.array(seeds)
         self.observation, info = self._env.reset(seed=seed, options=options)

@@ -6,8 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pser.env import game as shared
-from pser.env.game import EpisodeTally, Ints, Observations, State, Step
+from pser.env.checks import check_actions, check_count, check_state
+from pser.env.game import Ints, Observations, State, Step
+from pser.env.names import no_such
+from pser.env.optional import need
+from pser.env.seeds import spread_seed
+from pser.env.tally import EpisodeTally
 from pser.errors import PserError
 from pser.spec import Array, Frames
 
@@ -33,18 +37,18 @@ class GymGame:
             seed: what `reset()` takes when it is given none.
             max_episode_steps: cut episodes after this many steps (None: the environment's own limit).
         """
-        gymnasium = shared.need("gymnasium", "Gymnasium environments", "gymnasium")
-        self.num_envs = shared.check_count("num_envs", num_envs, 1)
-        self._seed = shared.check_count("seed", seed, 0)
+        gymnasium = need("gymnasium", "Gymnasium environments", "gymnasium")
+        self.num_envs = check_count("num_envs", num_envs, 1)
+        self._seed = check_count("seed", seed, 0)
         options = {}
         if max_episode_steps:
-            options["max_episode_steps"] = shared.check_count("max_episode_steps", max_episode_steps, 1)
+            options["max_episode_steps"] = check_count("max_episode_steps", max_episode_steps, 1)
         spec = _find_spec(gymnasium, env_id)
         self.name = f"gym:{env_id}"
         self._envs: list[Any] = []
-        for stream in range(self.num_envs):
+        for number in range(self.num_envs):
             # Only environment 0 is ever shown.
-            shown = {"render_mode": "rgb_array"} if stream == 0 and _can_render(spec) else {}
+            shown = {"render_mode": "rgb_array"} if number == 0 and _can_render(spec) else {}
             self._envs.append(_make(gymnasium, spec.id, **options, **shown))
         actions = self._envs[0].action_space
         if not isinstance(actions, gymnasium.spaces.Discrete):
@@ -65,30 +69,30 @@ class GymGame:
         self.exact_state = _is_known(self._envs[0])
 
     def reset(self, seed: int | None = None) -> Observations:
-        """Start all environments anew, each with its own random stream drawn from the seed."""
-        self._seed = self._seed if seed is None else shared.check_count("seed", seed, 0)
+        """Start all environments anew, each with its own random generator seeded from the seed."""
+        self._seed = self._seed if seed is None else check_count("seed", seed, 0)
         self._steps = 0
         return self._restart()
 
     def step(self, actions: Ints) -> Step:
         """Play one action in each environment; a finished episode is reset."""
-        chosen = shared.check_actions(actions, self.num_envs, self.num_actions)
+        chosen = check_actions(actions, self.num_envs, self.num_actions)
         reward = np.empty(self.num_envs)
         terminated = np.empty(self.num_envs, np.bool_)
         truncated = np.empty(self.num_envs, np.bool_)
         next_observation = np.empty(self._shape, self._dtype)
-        for stream, env in enumerate(self._envs):
-            observed, reward[stream], over, cut, _ = env.step(chosen[stream] + self._first_action)
-            next_observation[stream] = observed
-            terminated[stream] = over
-            truncated[stream] = cut and not over
+        for number, env in enumerate(self._envs):
+            observed, reward[number], over, cut, _ = env.step(chosen[number] + self._first_action)
+            next_observation[number] = observed
+            terminated[number] = over
+            truncated[number] = cut and not over
         finished = terminated | truncated
         any_finished = finished.any()
         observation = next_observation
         if any_finished:
             observation = next_observation.copy()
-            for stream in np.flatnonzero(finished).tolist():
-                observation[stream], _ = self._envs[stream].reset()
+            for number in np.flatnonzero(finished).tolist():
+                observation[number], _ = self._envs[number].reset()
         self._observation = observation
         self._steps += 1
         episode_return, episode_length = self._tally.add(reward, finished if any_finished else None)
@@ -118,7 +122,7 @@ class GymGame:
         return np.asarray(screen, np.uint8)
 
     def get_state(self) -> State:
-        """The episodes and random streams, or, where they cannot be read, only when they were left."""
+        """The episodes and random generators, or, where they cannot be read, only when they were left."""
         state = {
             "name": self.name,
             "num_envs": self.num_envs,
@@ -140,17 +144,17 @@ class GymGame:
 
     def set_state(self, state: State) -> Observations:
         """Continue bit for bit where `exact_state`; else start fresh episodes, with seeds not used before."""
-        shared.check_state(state, self.name, self.num_envs)
+        check_state(state, self.name, self.num_envs)
         self._seed, self._steps = int(state["seed"]), int(state["steps"])
         observation = self._restart()
         if not (self.exact_state and state["exact"]):
             return observation
-        for stream, env in enumerate(self._envs):
-            env.unwrapped.state = np.array(state["state"][stream])
-            env.unwrapped.np_random.bit_generator.state = state["random"][stream]
+        for number, env in enumerate(self._envs):
+            env.unwrapped.state = np.array(state["state"][number])
+            env.unwrapped.np_random.bit_generator.state = state["random"][number]
             limit = _time_limit(env)
             if limit is not None:
-                limit._elapsed_steps = int(state["tally_length"][stream])
+                limit._elapsed_steps = int(state["tally_length"][number])
         self._tally.set_state(state)
         self._observation = np.array(state["observation"])
         return self._observation
@@ -162,9 +166,9 @@ class GymGame:
 
     def _restart(self) -> Observations:
         self._observation = np.empty(self._shape, self._dtype)
-        for stream, env in enumerate(self._envs):
-            seed = shared.spread_seed(self._seed, stream, self._steps)
-            self._observation[stream], _ = env.reset(seed=seed)
+        for number, env in enumerate(self._envs):
+            seed = spread_seed(self._seed, number, self._steps)
+            self._observation[number], _ = env.reset(seed=seed)
         self._tally.clear()
         return self._observation
 
@@ -179,7 +183,7 @@ def _find_spec(gymnasium: Any, env_id: str) -> Any:
     except ImportError as error:
         raise PserError(f"{env_id!r} names a module that cannot be imported: {_one_line(error)}") from error
     except gymnasium.error.Error as error:
-        raise shared.no_such("Gymnasium id", env_id, gymnasium.registry) from error
+        raise no_such("Gymnasium id", env_id, gymnasium.registry) from error
 
 
 def _make(gymnasium: Any, env_id: str, **options: Any) -> Any:

@@ -1,7 +1,7 @@
 """Games by name: `atari:Pong`, `minatar:breakout`, `gym:CartPole-v1`."""
 
-from pser.env import game as shared
 from pser.env.game import Game
+from pser.env.names import find_name, no_such
 from pser.errors import PserError
 
 FAMILIES = ("atari", "minatar", "gym")
@@ -74,7 +74,7 @@ def split_name(spec: str) -> tuple[str, str]:
     if not name:
         raise _no_family(spec)
     if family not in FAMILIES:
-        raise shared.no_such("family of games", family, FAMILIES)
+        raise no_such("family of games", family, FAMILIES)
     return family, name
 
 
@@ -90,12 +90,12 @@ def _no_family(spec: str) -> PserError:
 
     rule = f"a game is written FAMILY:NAME with FAMILY one of {', '.join(FAMILIES)}, got {spec!r}"
     name = spec.strip(":")
-    minatar_name = shared.find_name(name, GAMES)
+    minatar_name = find_name(name, GAMES)
     guesses = [f"minatar:{minatar_name}"] if minatar_name else []
     try:
         from pser.env.atari import game_names
 
-        atari_name = shared.find_name(name, game_names())
+        atari_name = find_name(name, game_names())
         guesses = ([f"atari:{atari_name}"] if atari_name else []) + guesses
     except PserError:
         pass  # Without ale-py there are no names to guess from.

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pser.env import game as shared
-from pser.env.game import EpisodeTally, Ints, Observations, State, Step
+from pser.env.checks import check_actions, check_count, check_probability, check_state
+from pser.env.game import Ints, Observations, State, Step
+from pser.env.names import find_name, no_such
+from pser.env.optional import missing
+from pser.env.seeds import spread_seed
+from pser.env.tally import EpisodeTally, no_flags
 from pser.spec import Array, Frames
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
@@ -51,19 +55,19 @@ class MinAtarGame:
             minimal_actions: offer only the actions that do something in this game instead of all six.
             max_episode_steps: cut games after this many steps (None: never).
         """
-        found = shared.find_name(game, GAMES)
+        found = find_name(game, GAMES)
         if found is None:
-            raise shared.no_such("MinAtar game", game, GAMES)
+            raise no_such("MinAtar game", game, GAMES)
         self.name = f"minatar:{found}"
-        self.num_envs = shared.check_count("num_envs", num_envs, 1)
-        self._seed = shared.check_count("seed", seed, 0)
-        self._sticky = shared.check_probability("sticky_actions", sticky_actions)
-        self._cap = max_episode_steps and shared.check_count("max_episode_steps", max_episode_steps, 1)
+        self.num_envs = check_count("num_envs", num_envs, 1)
+        self._seed = check_count("seed", seed, 0)
+        self._sticky = check_probability("sticky_actions", sticky_actions)
+        self._cap = max_episode_steps and check_count("max_episode_steps", max_episode_steps, 1)
         make_env = _game_class(found)
         self._envs = [make_env(ramping=difficulty_ramping) for _ in range(self.num_envs)]
         self._last_actions = [0] * self.num_envs
         self._tally = EpisodeTally(self.num_envs)
-        self._none = shared.no_flags(self.num_envs)
+        self._none = no_flags(self.num_envs)
         actions: list[int] = (
             self._envs[0].minimal_action_set() if minimal_actions else list(range(ALL_ACTIONS))
         )
@@ -74,10 +78,10 @@ class MinAtarGame:
         self._palette = _palette(self._shape[0])
 
     def reset(self, seed: int | None = None) -> Observations:
-        """Start all games anew, each with its own random stream drawn from the seed."""
-        self._seed = self._seed if seed is None else shared.check_count("seed", seed, 0)
-        for stream, env in enumerate(self._envs):
-            env.random = np.random.RandomState(shared.spread_seed(self._seed, stream))
+        """Start all games anew, each with its own random generator seeded from the seed."""
+        self._seed = self._seed if seed is None else check_count("seed", seed, 0)
+        for number, env in enumerate(self._envs):
+            env.random = np.random.RandomState(spread_seed(self._seed, number))
             env.reset()
         self._last_actions = [0] * self.num_envs
         self._tally.clear()
@@ -85,19 +89,19 @@ class MinAtarGame:
 
     def step(self, actions: Ints) -> Step:
         """Play one action in each game; a finished game is reset."""
-        chosen = shared.check_actions(actions, self.num_envs, self.num_actions)
+        chosen = check_actions(actions, self.num_envs, self.num_actions)
         reward = np.empty(self.num_envs)
         next_observation = np.empty((self.num_envs, *self._shape), np.uint8)
         over = []
-        for stream, env in enumerate(self._envs):
+        for number, env in enumerate(self._envs):
             # MinAtar draws for the sticky action first, even where the probability is 0.
             sticks = env.random.rand() < self._sticky
-            action = self._last_actions[stream] if sticks else self._actions[chosen[stream]]
-            self._last_actions[stream] = action
-            reward[stream], terminal = env.act(action)
-            next_observation[stream] = env.state().transpose(2, 0, 1)
+            action = self._last_actions[number] if sticks else self._actions[chosen[number]]
+            self._last_actions[number] = action
+            reward[number], terminal = env.act(action)
+            next_observation[number] = env.state().transpose(2, 0, 1)
             if terminal:
-                over.append(stream)
+                over.append(number)
         terminated = truncated = finished = self._none
         if over:
             finished = terminated = np.zeros(self.num_envs, np.bool_)
@@ -109,9 +113,9 @@ class MinAtarGame:
         any_finished = bool(over) or (self._cap and finished.any())
         if any_finished:
             observation = next_observation.copy()
-            for stream in np.flatnonzero(finished).tolist():
-                self._envs[stream].reset()
-                observation[stream] = self._envs[stream].state().transpose(2, 0, 1)
+            for number in np.flatnonzero(finished).tolist():
+                self._envs[number].reset()
+                observation[number] = self._envs[number].state().transpose(2, 0, 1)
         episode_return, episode_length = self._tally.add(reward, finished if any_finished else None)
         return Step(
             reward=reward,
@@ -132,8 +136,8 @@ class MinAtarGame:
         return image.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
 
     def get_state(self) -> State:
-        """Everything the games hold, their random streams included."""
-        streams = [env.random.get_state(legacy=False) for env in self._envs]
+        """Everything the games hold, their random generators included."""
+        generators = [env.random.get_state(legacy=False) for env in self._envs]
         games = [
             {name: value for name, value in vars(env).items() if name not in _FIXED} for env in self._envs
         ]
@@ -143,8 +147,8 @@ class MinAtarGame:
             "num_envs": self.num_envs,
             "seed": self._seed,
             "last_actions": list(self._last_actions),
-            "random_key": np.stack([stream["state"]["key"] for stream in streams]),
-            "random_pos": [int(stream["state"]["pos"]) for stream in streams],
+            "random_key": np.stack([one["state"]["key"] for one in generators]),
+            "random_pos": [int(one["state"]["pos"]) for one in generators],
             "games": [{k: _plain(v) for k, v in one.items() if k not in boards} for one in games],
             **{f"board_{name}": np.stack([one[name] for one in games]) for name in boards},
             **self._tally.get_state(),
@@ -152,18 +156,18 @@ class MinAtarGame:
 
     def set_state(self, state: State) -> Observations:
         """Continue bit for bit from what `get_state` gave."""
-        shared.check_state(state, self.name, self.num_envs)
+        check_state(state, self.name, self.num_envs)
         boards = {key[len("board_") :]: value for key, value in state.items() if key.startswith("board_")}
         self._seed = int(state["seed"])
         self._last_actions = list(state["last_actions"])
         self._tally.set_state(state)
-        for stream, env in enumerate(self._envs):
-            vars(env).update({name: _copy(value) for name, value in state["games"][stream].items()})
-            vars(env).update({name: np.array(value[stream]) for name, value in boards.items()})
+        for number, env in enumerate(self._envs):
+            vars(env).update({name: _copy(value) for name, value in state["games"][number].items()})
+            vars(env).update({name: np.array(value[number]) for name, value in boards.items()})
             env.random = np.random.RandomState()
             key = {
-                "key": np.array(state["random_key"][stream], np.uint32),
-                "pos": state["random_pos"][stream],
+                "key": np.array(state["random_key"][number], np.uint32),
+                "pos": state["random_pos"][number],
             }
             # MinAtar never draws Gaussians, so the generator holds no spare one.
             env.random.set_state({"bit_generator": "MT19937", "state": key, "has_gauss": 0, "gauss": 0.0})
@@ -180,11 +184,11 @@ def _game_class(game: str) -> Any:
     """The class of one game, without `import minatar`: that imports seaborn and takes seconds."""
     package = find_spec("minatar")
     if package is None or not package.submodule_search_locations:
-        raise shared.missing("minatar", "MinAtar games", "'pser[minatar]'")
+        raise missing("minatar", "MinAtar games", "'pser[minatar]'")
     path = Path(package.submodule_search_locations[0]) / "environments" / f"{game}.py"
     spec = spec_from_file_location(f"pser_minatar_{game}", path)
     if spec is None or spec.loader is None:
-        raise shared.missing("minatar", "MinAtar games", "'pser[minatar]'")
+        raise missing("minatar", "MinAtar games", "'pser[minatar]'")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.Env
