@@ -26,7 +26,7 @@ class BoundStore {
  public:
   BoundStore(const BoundStore&) = delete;
   BoundStore(Index& index, int64_t n_step, double gamma, nb::dict steps, nb::list arrays, nb::list frames)
-      : store_(index, n_step, gamma, step_columns(steps), columns(arrays), rings(frames, n_step == 1)) {}
+      : store_(index, n_step, gamma, step_columns(steps), columns(arrays), rings(frames, pending_range(index, n_step, steps))) {}
 
   Store& store() { return store_; }
 
@@ -59,7 +59,12 @@ class BoundStore {
     return out;
   }
 
-  std::vector<FrameRing> rings(nb::list list, bool one_step) {
+  PendingRange pending_range(Index& index, int64_t n_step, nb::dict d) {
+    return {index.streams(), n_step, reinterpret_cast<int64_t*>(pinned(keep_, d, "pending_count")),
+            reinterpret_cast<int64_t*>(pinned(keep_, d, "pending_start"))};
+  }
+
+  std::vector<FrameRing> rings(nb::list list, const PendingRange& range) {
     std::vector<FrameRing> out;
     for (nb::handle item : list) {
       nb::dict d = nb::cast<nb::dict>(item);
@@ -73,7 +78,7 @@ class BoundStore {
       a.ring = field_int(d, "ring");
       a.stack = field_int(d, "stack");
       a.lag = field_int(d, "lag");
-      out.emplace_back(a, one_step);
+      out.emplace_back(a, range);
     }
     return out;
   }

@@ -4,8 +4,10 @@
 // observations come back bit for bit. Arrays belong to Python (which saves them); this class only writes through them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 namespace pser {
 
@@ -18,18 +20,25 @@ struct FrameArrays {
   int64_t frame_bytes;
   int64_t ring;
   int64_t stack;
-  int64_t lag;  // a transition's frames are at most this much older than its newest one
+  int64_t lag;  // a transition's frames are at most this old when it is written
+};
+
+// Which entries of the pending arrays are in use.
+struct PendingRange {
+  int64_t streams, n_step;
+  const int64_t* count;  // (streams,)
+  const int64_t* start;  // (streams,)
 };
 
 class FrameRing {
  public:
-  explicit FrameRing(const FrameArrays& arrays, bool one_step) : a_(arrays), one_step_(one_step) {}
+  FrameRing(const FrameArrays& arrays, const PendingRange& range) : a_(arrays), range_(range) {}
 
   int64_t stack() const { return a_.stack; }
   int64_t frame_bytes() const { return a_.frame_bytes; }
   int64_t row_bytes() const { return a_.stack * a_.frame_bytes; }
   // One step: the next stack is the stack moved by one frame, so stack + 1 places tell both.
-  int64_t places_per_row() const { return one_step_ ? a_.stack + 1 : 2 * a_.stack; }
+  int64_t places_per_row() const { return one_step() ? a_.stack + 1 : 2 * a_.stack; }
 
   // Is `next` the stack `now` moved on by one frame?
   bool follows(const uint8_t* now, const uint8_t* next) const {
@@ -61,70 +70,118 @@ class FrameRing {
     held[a_.stack - 1] = id;
   }
 
-  void remember_pending(int64_t stream, int64_t n_step, int64_t entry) {
-    std::memcpy(pending(stream, n_step, entry), stream_stack(stream), static_cast<size_t>(a_.stack) * sizeof(int64_t));
+  // The stream's newest observation begins an unfinished transition.
+  void remember_pending(int64_t stream, int64_t entry) {
+    const int64_t* ids = stream_stack(stream);
+    std::memcpy(pending(stream, entry), ids, static_cast<size_t>(a_.stack) * sizeof(int64_t));
+    for (int64_t k = 0; k < a_.stack; ++k) needed_from_ = std::min(needed_from_, ids[k]);
   }
 
-  // Are the frames of a pending observation all retained? Those about to be overwritten are stored anew.
+  // Before a transition is written: store anew those of its frames that are too old to live as long as it may.
   template <class MakeRoom>
-  bool revive_pending(int64_t stream, int64_t n_step, int64_t entry, const MakeRoom& make_room) {
-    int64_t* ids = pending(stream, n_step, entry);
-    for (int64_t k = 0; k < a_.stack; ++k) {
-      if (fresh(ids[k])) continue;
-      // The place a new frame takes may be the very one to be copied; that copy is still whole.
-      if (ids[k] < *a_.next_frame - a_.ring) return false;
-      ids[k] = store(at(ids[k]), make_room);
+  void make_young(int64_t stream, int64_t entry, const MakeRoom& make_room) {
+    if (one_step()) return;  // its frames were stored or found fresh just now
+    int64_t *now = pending(stream, entry), *next = stream_stack(stream);
+    while (!(young(now) && young(next))) {
+      renew(now, make_room);
+      renew(next, make_room);
     }
-    return true;
   }
 
-  // Write the places of a transition: `now` are the frame ids of its observation, its next one is the stream's newest.
-  void write_places(int64_t slot, int64_t stream, const int64_t* now) {
+  // Write the places of a transition, from a pending observation to the stream's newest.
+  void write_places(int64_t slot, int64_t stream, int64_t entry) {
     int32_t* places = a_.places + slot * places_per_row();
-    const int64_t* next = stream_stack(stream);
+    const int64_t *now = pending(stream, entry), *next = stream_stack(stream);
     for (int64_t k = 0; k < a_.stack; ++k) places[k] = place(now[k]);
-    if (one_step_)
+    if (one_step())
       places[a_.stack] = place(next[a_.stack - 1]);
     else
       for (int64_t k = 0; k < a_.stack; ++k) places[a_.stack + k] = place(next[k]);
   }
 
-  // Would storing one more frame overwrite a frame of the transition in this slot?
+  // Would storing one more frame overwrite a frame of the transition in this slot, or of one that came after it?
+  // When transition t was written, frame h was the next: its frames are h − lag or younger, and h only grows from one
+  // transition to the next. So none of them shows a frame older than (newest frame of t) + 1 − lag.
   bool is_threatened(int64_t slot) const {
-    const int32_t newest = a_.places[slot * places_per_row() + places_per_row() - 1];
-    const int64_t steps_back = *a_.next_frame - 1 - newest;
-    const int64_t newest_id = *a_.next_frame - 1 - ((steps_back % a_.ring) + a_.ring) % a_.ring;
-    return newest_id - a_.lag <= *a_.next_frame - a_.ring;
+    const int32_t* places = a_.places + slot * places_per_row();
+    const int64_t last = place(*a_.next_frame - 1);
+    int64_t age = a_.ring;  // of its newest frame
+    for (int64_t k = 0; k < places_per_row(); ++k)
+      age = std::min(age, places[k] <= last ? last - places[k] : last - places[k] + a_.ring);
+    return age + a_.lag >= a_.ring;
   }
 
   // Copy a transition's frames: (stack + 1) frames, or the observation's and the next one's stacks apart.
   void gather(int64_t slot, int64_t row, uint8_t* out, uint8_t* next_out) const {
     const int32_t* places = a_.places + slot * places_per_row();
-    const int64_t first = one_step_ ? a_.stack + 1 : a_.stack;
+    const int64_t first = one_step() ? a_.stack + 1 : a_.stack;
     copy_frames(places, first, out + row * first * a_.frame_bytes);
-    if (!one_step_) copy_frames(places + a_.stack, a_.stack, next_out + row * row_bytes());
+    if (!one_step()) copy_frames(places + a_.stack, a_.stack, next_out + row * row_bytes());
   }
 
-  const int64_t* pending_ids(int64_t stream, int64_t n_step, int64_t entry) { return pending(stream, n_step, entry); }
-  int64_t* stream_stack(int64_t stream) { return a_.stream_stack + stream * a_.stack; }
-
  private:
-  int64_t* pending(int64_t stream, int64_t n_step, int64_t entry) { return a_.pending + (stream * n_step + entry) * a_.stack; }
+  bool one_step() const { return range_.n_step == 1; }
+  int64_t* stream_stack(int64_t stream) { return a_.stream_stack + stream * a_.stack; }
+  int64_t* pending(int64_t stream, int64_t entry) { return a_.pending + (stream * range_.n_step + entry) * a_.stack; }
   int32_t place(int64_t id) const { return static_cast<int32_t>(id % a_.ring); }
   uint8_t* at(int64_t id) const { return a_.frames + (id % a_.ring) * a_.frame_bytes; }
   // Young enough to be shared with a new transition without pulling its age apart.
   bool fresh(int64_t id) const { return id >= 0 && id + a_.lag / 2 >= *a_.next_frame; }
+  bool young(const int64_t* ids) const {
+    return std::all_of(ids, ids + a_.stack, [this](int64_t id) { return id + a_.lag >= *a_.next_frame; });
+  }
   bool equal(int64_t id, const uint8_t* frame) const {
     return std::memcmp(at(id), frame, static_cast<size_t>(a_.frame_bytes)) == 0;
   }
 
   template <class MakeRoom>
+  void renew(int64_t* ids, const MakeRoom& make_room) {
+    int64_t before = -1;
+    for (int64_t k = 0; k < a_.stack; ++k) {
+      if (fresh(ids[k])) continue;
+      const bool repeated = ids[k] == before;  // padding stays shared
+      before = ids[k];
+      ids[k] = repeated ? ids[k - 1] : store(at(ids[k]), make_room);
+    }
+  }
+
+  template <class MakeRoom>
   int64_t store(const uint8_t* frame, const MakeRoom& make_room) {
     make_room();
+    while (is_needed(*a_.next_frame - a_.ring)) {
+      pass_over(*a_.next_frame - a_.ring);
+      make_room();
+    }
     const int64_t id = *a_.next_frame;
     std::memmove(at(id), frame, static_cast<size_t>(a_.frame_bytes));
     ++*a_.next_frame;
     return id;
+  }
+
+  // Does an unfinished transition need this frame, the oldest in the ring?
+  bool is_needed(int64_t oldest) {
+    if (one_step() || oldest < needed_from_) return false;
+    needed_from_ = std::numeric_limits<int64_t>::max();
+    for_each_needed([this](int64_t& id) { needed_from_ = std::min(needed_from_, id); });
+    return needed_from_ == oldest;
+  }
+
+  // The frame stays where it is, for another turn of the ring.
+  void pass_over(int64_t oldest) {
+    for_each_needed([&](int64_t& id) { id = id == oldest ? oldest + a_.ring : id; });
+    ++*a_.next_frame;
+  }
+
+  template <class Visit>
+  void for_each_needed(const Visit& visit) {
+    for (int64_t e = 0; e < range_.streams; ++e) {
+      if (range_.count[e] == 0) continue;
+      std::for_each(stream_stack(e), stream_stack(e) + a_.stack, visit);
+      for (int64_t k = 0; k < range_.count[e]; ++k) {
+        int64_t* ids = pending(e, (range_.start[e] + k) % range_.n_step);
+        std::for_each(ids, ids + a_.stack, visit);
+      }
+    }
   }
 
   void copy_frames(const int32_t* places, int64_t count, uint8_t* out) const {
@@ -137,7 +194,8 @@ class FrameRing {
   }
 
   FrameArrays a_;
-  bool one_step_;
+  PendingRange range_;
+  int64_t needed_from_ = 0;  // no unfinished transition needs an older frame
 };
 
 }  // namespace pser

@@ -168,7 +168,7 @@ class Store {
     std::memcpy(s_.pending_action + at * s_.action_bytes, rows.action + r * s_.action_bytes, static_cast<size_t>(s_.action_bytes));
     for (size_t f = 0; f < arrays_.size(); ++f)
       std::memcpy(arrays_[f].pending + at * arrays_[f].bytes, row(rows.observation, f, r), static_cast<size_t>(arrays_[f].bytes));
-    for (FrameRing& ring : frames_) ring.remember_pending(e, n_, entry);
+    for (FrameRing& ring : frames_) ring.remember_pending(e, entry);
   }
 
   // The oldest unfinished transition of the stream is complete: Σ γ^k·r_k, bootstrapped by γ^m unless terminated.
@@ -181,13 +181,9 @@ class Store {
       total += discount * s_.pending_reward[e * n_ + (entry + k) % n_];
       discount *= gamma_;
     }
+    for (FrameRing& ring : frames_) ring.make_young(e, entry, room_for(ring));
     s_.pending_start[e] = (entry + 1) % n_;
     --s_.pending_count[e];
-    for (FrameRing& ring : frames_)
-      if (!ring.revive_pending(e, n_, entry, room_for(ring))) {
-        index_.cut(e);  // its frames are gone, so it is never stored, and decay cannot pass where it was
-        return;
-      }
 
     const int64_t slot = index_.head();
     std::memcpy(s_.action + slot * s_.action_bytes, s_.pending_action + at * s_.action_bytes, static_cast<size_t>(s_.action_bytes));
@@ -199,7 +195,7 @@ class Store {
       std::memcpy(c.now + slot * c.bytes, c.pending + at * c.bytes, static_cast<size_t>(c.bytes));
       std::memcpy(c.next + slot * c.bytes, next[f], static_cast<size_t>(c.bytes));
     }
-    for (FrameRing& ring : frames_) ring.write_places(slot, e, ring.pending_ids(e, n_, entry));
+    for (FrameRing& ring : frames_) ring.write_places(slot, e, entry);
     emitted(index_.append_row(e, s_.pending_first[at], s_.pending_priority[at]));
   }
 

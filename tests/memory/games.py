@@ -77,11 +77,14 @@ class MemoryDriver:
 
     def end_episodes(self, stream=None):
         """Cut the running episodes; the games start anew."""
-        self.memory.end_episodes(stream=stream)
+        ids = self.memory.end_episodes(stream=stream)
+        expected = []
         for e in range(len(self.games)) if stream is None else stream:
-            self.model.end_episode(e)
+            expected += self.model.end_episode(e)
             self.games[e].observation = self.games[e].reset()
+        assert ids.tolist() == expected
         self.follow_retention()
+        return expected
 
     def follow_retention(self):
         """Frames of very short episodes may push a few transitions out early: the memory says how many."""

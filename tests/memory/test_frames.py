@@ -148,6 +148,23 @@ def test_a_next_observation_that_is_not_shifted_by_one_frame_is_refused():
     d.compare_everything()
 
 
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("end", ["terminated", "truncated"])
+def test_a_next_observation_that_is_not_shifted_is_refused_at_an_episodes_end_too(end, n_step):
+    d = driver(n_step=n_step)
+    for _ in range(3):
+        d.step([""])
+    first_of_the_next = d.games[0].reset()
+    before = len(d.memory)
+    with pytest.raises(PserError, match="at an episode's end the final"):
+        d.memory.add(
+            d.games[0].observation, 0, 0.0, first_of_the_next, end == "terminated", end == "truncated"
+        )
+    assert len(d.memory) == before
+    d.step([end])
+    d.compare_everything()
+
+
 def test_an_observation_that_does_not_continue_the_episode_is_refused_or_kept_exactly():
     d = driver()
     for _ in range(3):

@@ -97,6 +97,8 @@ class Storage:
         # Twice what a transition's frames span when all environments step together and a few of them reset.
         lag = 4 * envs * (n_step + field.stack) + 4 * (field.stack + 1)
         ring = capacity + lag + math.ceil(capacity * field.spare)
+        if n_step > 1:  # what all unfinished transitions may need, if no two of them share a frame
+            ring = max(ring, lag + envs * n_step * (field.stack + 1) + field.stack + 2)
         places = field.stack + 1 if n_step == 1 else 2 * field.stack
         stream_stack = self._new(f"{name}/stream_stack", (envs, field.stack), np.int64)
         stream_stack[:] = -1
