@@ -36,7 +36,7 @@ def paired_p_value(x: Scores, y: Scores, rng: np.random.Generator, *, permutatio
 
 def smallest_paired_p_value(pairs: int) -> float:
     """What the test gives if one side wins every one of so many pairs: what these seeds can prove at best."""
-    return min(1.0, 2.0 / 2**pairs)
+    return min(1.0, 2.0 ** (1 - pairs))
 
 
 def _tasks(x: Scores, y: Scores) -> list[tuple[FloatArray, FloatArray]]:
