@@ -168,6 +168,7 @@ nb::dict index_get_state(Index& self) {
   d["next_id"] = self.next_id();
   d["oldest_id"] = self.oldest_id();
   d["max_priority"] = self.max_priority();
+  d["min_priority"] = self.min_priority();
   nb::list last;
   for (int64_t id : self.last_id()) last.append(id);
   d["last_id"] = last;
@@ -188,10 +189,10 @@ void index_set_state(Index& self, nb::dict d) {
   c.updates_skipped_stale = nb::cast<int64_t>(d["updates_skipped_stale"]);
   c.decayed_mass_seen = nb::cast<double>(d["decayed_mass_seen"]);
   c.decayed_mass_lost = nb::cast<double>(d["decayed_mass_lost"]);
-  const auto next_id = nb::cast<int64_t>(d["next_id"]);
-  const auto oldest_id = nb::cast<int64_t>(d["oldest_id"]);
-  if (oldest_id < 0 || next_id < oldest_id || next_id - oldest_id > self.capacity()) throw Error("the saved ids contradict each other");
-  self.restore(next_id, oldest_id, nb::cast<double>(d["max_priority"]));
+  const double p_min = d.contains("min_priority") ? nb::cast<double>(d["min_priority"]) : std::numeric_limits<double>::quiet_NaN();
+  self.restore(nb::cast<int64_t>(d["next_id"]), nb::cast<int64_t>(d["oldest_id"]), nb::cast<double>(d["max_priority"]), p_min);
+  self.check_restored();
+  self.rebuild();
 }
 
 // The blocks as bytes, without a copy: what saving writes and loading fills.

@@ -22,11 +22,19 @@ constexpr double kMaxPrio = std::numeric_limits<double>::quiet_NaN();
 
 constexpr double kCompareMasses = 0.05;  // the least α at which p^α tells priorities apart to 14 digits
 
+constexpr double kFewDigits = std::numeric_limits<double>::min();
+constexpr int64_t kLargestId = int64_t{1} << 62;
+
 struct Counters {
   int64_t updates_applied = 0;
   int64_t updates_skipped_stale = 0;
   double decayed_mass_seen = 0.0;  // decayed mass that transitions held when their own update came
   double decayed_mass_lost = 0.0;  // how much of it that update took away
+
+  bool sensible() const {
+    return updates_applied >= 0 && updates_skipped_stale >= 0 && std::isfinite(decayed_mass_seen) && decayed_mass_seen >= 0.0 &&
+           std::isfinite(decayed_mass_lost) && decayed_mass_lost >= 0.0;
+  }
 };
 
 class Index : public Slots {
@@ -40,6 +48,7 @@ class Index : public Slots {
   std::mutex& mutex() { return mutex_; }
   const Rules& rules() const { return rules_; }
   double max_priority() const { return p_max_; }
+  double min_priority() const { return p_min_; }
   Counters& counters() { return counters_; }
 
   double total_mass() const {
@@ -224,37 +233,60 @@ class Index : public Slots {
     if (rules_.kind == Kind::kProportional && !sums_.consistent()) return "every parent equals the sum of its children";
     if (minima_ && !minima_->consistent()) return "every parent equals the least of its children";
     if (ranks_ && (!ranks_->consistent() || ranks_->size() != size())) return "the rank list is sorted and complete";
-    for (int64_t slot = 0; slot < capacity(); ++slot) {
+    return broken_record();
+  }
+
+  // The same of what a slot holds.
+  std::string broken_record() const {
+    const int64_t used = std::min(next_id(), capacity());
+    for (int64_t slot = 0; slot < (used + kFan - 1) / kFan * kFan; ++slot) {  // whole blocks
       const Record& r = record(slot);
-      const bool live = next_id() > 0 && is_live(slot);
-      if (!live) {
+      if (slot >= capacity() || !is_live(slot)) {
         if (mass(slot) != 0.0) return "an empty slot has no mass";
         continue;
       }
-      if (r.priority > p_max_ || !(r.priority >= p_min_)) return "a priority lies between the least and the largest ever recorded";
-      if (back(slot) < 0 || back(slot) >= capacity()) return "a predecessor lies less than a capacity back";
-      if (rules_.kind == Kind::kProportional) {
-        const double right = power(r.priority, rules_.alpha);
-        if (std::fabs(mass(slot) - right) > 1e-12 * right) return "mass is priority to the power alpha";
-      }
+      if (!(r.priority <= p_max_ && r.priority >= p_min_)) return "a priority lies between the least and the largest ever recorded";
+      if (back(slot) < 0 || back(slot) >= capacity() || back(slot) > id_in(slot)) return "a predecessor lies less than a capacity back";
+      const double right = rules_.kind == Kind::kProportional ? power(r.priority, rules_.alpha) : 1.0;
+      if (!(std::fabs(mass(slot) - right) <= 1e-12 * right)) return "mass is priority to the power alpha";
+      if (!(r.own_mass >= 0.0f)) return "a transition's own mass is not negative";
     }
     return "";
   }
 
-  // Take over a saved state; `blocks` were already filled by the caller.
-  void restore(int64_t next_id, int64_t oldest_id, double p_max) {
+  // Take over a saved state; `blocks` and `last_id` were already filled by the caller.
+  // Files of the first version do not tell the least priority ever held (NaN): it is then the least of those held now.
+  void restore(int64_t next_id, int64_t oldest_id, double p_max, double p_min) {
+    if (oldest_id < 0 || next_id < oldest_id || next_id - oldest_id > capacity() || next_id > kLargestId)
+      throw Error("the saved ids contradict each other");
+    for (int64_t last : last_id())
+      if (last < -1 || last >= next_id) throw Error("a saved stream ends in a transition that was never written");
     restore_ids(next_id, oldest_id);
     p_max_ = p_max;
-    p_min_ = 1.0;
-    for (int64_t id = oldest_id; id < next_id; ++id) p_min_ = std::min(p_min_, priority_of(id));
-    if (ranks_) ranks_ = std::make_unique<RankList>(rules_.alpha);
-    if (ranks_)
-      for (int64_t id = oldest_id; id < next_id; ++id) ranks_->insert(priority_of(id), id);
+    p_min_ = std::isnan(p_min) ? 1.0 : p_min;
+    if (std::isnan(p_min))
+      for (int64_t id = oldest_id; id < next_id; ++id) p_min_ = std::min(p_min_, priority_of(id));
+  }
+
+  // Build again, from the blocks, what is not saved. Follows `restore`.
+  void rebuild() {
+    if (ranks_) {
+      ranks_ = std::make_unique<RankList>(rules_.alpha);
+      for (int64_t id = oldest_id(); id < next_id(); ++id) ranks_->insert(priority_of(id), id);
+    }
     if (rules_.kind == Kind::kProportional) {
       sums_.touch_all();
       if (minima_) minima_->touch_all();
       refresh();
     }
+  }
+
+  // Refuse numbers that no history could have left behind: a file may come from anywhere.
+  void check_restored() const {
+    if (!(p_min_ >= 0.0 && p_min_ <= 1.0 && p_max_ >= 1.0 && p_max_ <= kLargestPriority)) throw Error("the saved priorities have no order");
+    if (!counters_.sensible()) throw Error("the saved counts are not counts");
+    const std::string broken = broken_record();
+    if (!broken.empty()) throw Error("the saved state breaks a rule: " + broken);
   }
 
  private:
@@ -390,7 +422,8 @@ class Index : public Slots {
   PSER_INLINE void receive_mass(int64_t slot, double decayed_mass, double decayed) {
     if (!(decayed_mass > mass(slot))) return;
     record(slot).priority = decayed;
-    set_mass(slot, decayed_mass);
+    // Next to zero a number has few digits left, and the power of the rounded priority is another one.
+    set_mass(slot, decayed < kFewDigits ? power(decayed, rules_.alpha) : decayed_mass);
   }
 
   // The same walk where one stream fills the ring: an episode lies in one piece, so it is compared leaf by leaf.

@@ -181,6 +181,7 @@ class TabularLoop {
   void keep_start() {
     start_.assign(index_->blocks().data(), index_->blocks().data() + index_->blocks().size());
     start_max_priority_ = index_->max_priority();
+    start_min_priority_ = index_->min_priority();
   }
 
   void restart() {
@@ -194,7 +195,8 @@ class TabularLoop {
     episode_first_ = 0;
     if (index_ == nullptr) return;
     std::copy(start_.begin(), start_.end(), index_->blocks().data());
-    index_->restore(index_->next_id(), index_->oldest_id(), start_max_priority_);
+    index_->restore(index_->next_id(), index_->oldest_id(), start_max_priority_, start_min_priority_);
+    index_->rebuild();
   }
 
   std::vector<TabularStep> steps_;
@@ -216,6 +218,7 @@ class TabularLoop {
   int64_t episode_first_ = 0;  // backward: where the current episode starts
   std::vector<Block> start_;
   double start_max_priority_ = 1.0;
+  double start_min_priority_ = 1.0;
 };
 
 }  // namespace pser

@@ -291,6 +291,64 @@ def test_reading_the_priority_of_a_bad_id_is_refused(ids):
     refused(index.probabilities, ids)
 
 
+@pytest.mark.parametrize("seed", [-1, "a", 1.5, [-1]], ids=str)
+def test_a_bad_seed_is_refused(seed):
+    refused(pser.PriorityIndex, 4, pser.PSER(), seed=seed)
+    refused(pser.ReplayMemory, 4, pser.Array((2,)), seed=seed)
+
+
+def test_a_generator_that_could_not_be_saved_is_refused_at_once():
+    refused(pser.PriorityIndex, 4, pser.PSER(), seed=np.random.Generator(np.random.MT19937(0)))
+
+
+@pytest.mark.parametrize("streams", [2**60, 2**20 + 1, 10**400])
+def test_more_streams_than_memory_could_hold_are_refused(streams):
+    refused(pser.PriorityIndex, 4, pser.PSER(), num_streams=streams)
+    refused(pser.ReplayMemory, 4, pser.Array((2,)), num_envs=streams)
+
+
+@pytest.mark.parametrize(
+    "size", [10**13, 2**24 + 1, 10**400, 0, -1, True, 1.5, "1"], ids=lambda s: str(s)[:20]
+)
+def test_a_batch_size_beyond_all_measure_is_refused_and_changes_nothing(size):
+    index = index_of_three()
+    before = dump_index(index)
+    refused(index.sample, size)
+    assert dump_index(index) == before
+    memory = pser.ReplayMemory(4, pser.Array((2,)), seed=0)
+    memory.add([0.0, 1.0], 0, 0.0, [1.0, 2.0], False, False)
+    held = dump_memory(memory)
+    refused(memory.sample, size)
+    assert dump_memory(memory) == held
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"start": float("nan"), "end": 1.0, "steps": 3},
+        {"start": 0.0, "end": float("inf"), "steps": 3},
+        {"start": "0", "end": 1.0, "steps": 3},
+        {"start": 0.0, "end": 1.0, "steps": 0},
+        {"start": 0.0, "end": 1.0, "steps": 1.5},
+    ],
+    ids=str,
+)
+def test_a_bad_anneal_is_refused(values):
+    refused(pser.Anneal, **values)
+
+
+@pytest.mark.parametrize("flag", ["no", 1, 0.0, None, "", [True]], ids=repr)
+def test_a_flag_must_be_true_or_false(flag):
+    for settings in (pser.PSER, pser.PER, pser.Uniform):
+        refused(settings, stratified=flag)
+    refused(pser.PSER, decay_on_insert=flag)
+
+
+@pytest.mark.parametrize("stream", [-1, 99, 2**70, "0", None, 0.0], ids=str)
+def test_cutting_a_stream_that_is_not_there_is_refused(stream):
+    refused(index_of_three().cut, stream)
+
+
 def test_a_huge_batch_is_refused_or_served_but_never_crashes():
     index = index_of_three()
     ids, weights = index.sample(100_000)

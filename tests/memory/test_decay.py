@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import pser
 from strategies import append_both, assert_same_index, index_pair, update_both
 
 
@@ -126,3 +127,21 @@ def test_a_decayed_priority_changes_the_sampling_probability():
     index, model = episode(3, eps=0.0, eta=0.0, rho=0.5, window=1, alpha=1.0)
     update_both(index, model, [2], [2.0])
     np.testing.assert_allclose(index.probabilities(np.arange(3)), [0.0, 1 / 3, 2 / 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [0.06, 0.3, 0.5, 0.6, 1.0])
+@pytest.mark.parametrize("streams", [1, 2])
+def test_priorities_next_to_zero_decay_without_a_false_alarm(alpha, streams):
+    """A number below 2.2e-308 has few digits; mass stays priority to the power alpha all the same."""
+    rules = pser.PSER(alpha=alpha, eps=0.0, eta=0.0, rho=0.65, window=20)
+    index = pser.PriorityIndex(40, rules, num_streams=streams, seed=0)
+    for i in range(20):
+        index.append([i == 0] * streams, priority=[0.0] * streams)
+    for td_error in (3e-322, 7e-320, 1.7e-308, 1e-305):
+        index.update([20 * streams - 1], [td_error])
+        index.check_invariants()
+        ids = np.arange(20 * streams)
+        expected = [td_error * 0.65**k if k else td_error for k in range(20)][::-1]
+        np.testing.assert_allclose(
+            index.priority(ids[streams - 1 :: streams]), expected, rtol=1e-12, atol=5e-324
+        )

@@ -48,6 +48,83 @@ def continue_index(index, rng, steps, start=False):
     return out
 
 
+def test_a_loaded_index_knows_the_least_priority_that_was_ever_held(tmp_path):
+    """What decays to just the least priority now held is compared as if there had been no saving.
+
+    One such decay in fifty ends in another last bit if the least priority is taken from what is held.
+    """
+    rng = np.random.default_rng(0)
+    for window in rng.integers(1, 7, 300).tolist():
+        td_error = rng.uniform(0.01, 100.0)
+        rules = pser.PSER(alpha=0.6, eps=0.0, eta=0.0, rho=0.65, window=window)
+        index = pser.PriorityIndex(8, rules, seed=0)
+        index.append([True], priority=[1e-9])
+        for i in range(8):  # the small one is overwritten
+            index.append([i == 0], priority=[0.65**window * td_error])
+        index.save(tmp_path / "index")
+        loaded = pser.PriorityIndex.load(tmp_path / "index")
+        for one in (index, loaded):
+            one.update([8], [td_error])
+        assert loaded.state_arrays()["index"].tobytes() == index.state_arrays()["index"].tobytes()
+
+
+def test_an_index_of_the_first_version_takes_the_least_priority_it_holds():
+    index = grown_index(Rules(), 40)
+    state = index.state()
+    del state["min_priority"]
+    index.set_state(state)
+    index.check_invariants()
+    assert index.state()["min_priority"] == min(
+        1.0, index.priority(np.arange(index.oldest_id, index.next_id)).min()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("next_id", 5),
+        ("next_id", 2**63 - 1),
+        ("oldest_id", -1),
+        ("oldest_id", 21),
+        ("max_priority", float("nan")),
+        ("max_priority", 0.0),
+        ("min_priority", -1.0),
+        ("min_priority", 10.0),
+        ("last_id", [20]),
+        ("last_id", [-2]),
+        ("last_id", [0, 0]),
+        ("updates_applied", -1),
+        ("decayed_mass_seen", float("inf")),
+    ],
+)
+def test_a_state_that_no_history_leaves_behind_is_refused(name, value):
+    index = pser.PriorityIndex(8, pser.PSER(), seed=0)
+    for i in range(20):
+        index.append([i == 0], priority=[1.0 + i])
+    with pytest.raises(PserError):
+        index.set_state({**index.state(), name: value})
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(kind="rank"), Rules(kind="uniform")], ids=lambda r: r.kind)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 1e300])
+def test_masses_and_priorities_that_no_history_leaves_behind_are_refused(rules, value):
+    for place in range(0, 56 * 8, 8):  # every float64 and every pair of smaller numbers in the first block
+        index = pser.PriorityIndex(16, as_prioritization(rules), seed=0)
+        for i in range(16):
+            index.append([i == 0])
+        index.state_arrays()["index"][place : place + 8] = np.frombuffer(
+            np.float64(value).tobytes(), np.uint8
+        )
+        try:
+            index.set_state(index.state())
+        except PserError:
+            continue
+        index.check_invariants()
+        assert all(np.isfinite(number) for number in index.stats().values())
+        index.update(index.sample(32)[0], np.ones(32))
+        index.check_invariants()
+
+
 @pytest.mark.parametrize("steps", [0, 1, 7, 12, 40])
 @pytest.mark.parametrize("rules", KINDS, ids=NAMES)
 def test_a_loaded_index_continues_bit_for_bit(rules, steps, tmp_path):

@@ -16,6 +16,8 @@ from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
 LARGEST_CAPACITY = 2**31 - 1
 """Distances between a transition and its predecessor are kept in 32 bits."""
+MOST_STREAMS = 2**20
+LARGEST_BATCH = 2**24
 
 COLUMNS = {
     "priority": np.float64,
@@ -68,8 +70,14 @@ class PriorityIndex:
         self.capacity = int(capacity)
         self.num_streams = int(num_streams)
         self.prioritization = prioritization
-        self._kernel = _kernel.Index(self.capacity, self.num_streams, prioritization.rules())
-        self._use(np.random.default_rng(seed))
+        rng = generator(seed)
+        try:
+            self._kernel = _kernel.Index(self.capacity, self.num_streams, prioritization.rules())
+        except MemoryError:
+            raise PserError(
+                f"the index of {self.capacity} transitions must fit into memory: lower capacity"
+            ) from None
+        self._use(rng)
 
     def _use(self, rng: np.random.Generator) -> None:
         self._rng = rng  # keeps the bit generator alive for the kernel, which draws from it directly
@@ -115,7 +123,11 @@ class PriorityIndex:
 
     def sample(self, batch_size: int, beta: float = 0.5) -> tuple[Ints, Reals]:
         """`batch_size` ids drawn with replacement by P(i), and their importance-sampling weights."""
-        if type(batch_size) is not int or type(beta) is not float or batch_size < 1 or not 0.0 <= beta <= 1.0:
+        if (
+            type(batch_size) is not int
+            or type(beta) is not float
+            or not (1 <= batch_size <= LARGEST_BATCH and 0.0 <= beta <= 1.0)
+        ):
             check_sample(batch_size, beta)
         ids, weights = np.empty(batch_size, np.int64), np.empty(batch_size)
         self._kernel.sample(self._draws, beta, ids, weights)
@@ -147,7 +159,13 @@ class PriorityIndex:
 
     def cut(self, stream: int) -> None:
         """The stream's next transition has no predecessor, whatever its `first` flag says."""
-        self._kernel.cut(stream)
+        require(
+            is_whole(stream) and 0 <= stream < self.num_streams,
+            f"stream must be from 0 to {self.num_streams - 1}",
+            stream,
+            "name a stream of this index",
+        )
+        self._kernel.cut(int(stream))
 
     def stats(self) -> dict[str, float]:
         """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
@@ -224,8 +242,8 @@ def check_sizes(capacity: int, streams: int, streams_name: str) -> None:
         "try 1_000_000",
     )
     require(
-        is_whole(streams) and streams >= 1,
-        f"{streams_name} must be at least 1",
+        is_whole(streams) and 1 <= streams <= MOST_STREAMS,
+        f"{streams_name} must be from 1 to {MOST_STREAMS}",
         streams,
         "count your environments",
     )
@@ -234,9 +252,24 @@ def check_sizes(capacity: int, streams: int, streams_name: str) -> None:
 def check_sample(batch_size: int, beta: float) -> None:
     """A batch can be drawn with these arguments."""
     require(
-        is_whole(batch_size) and batch_size >= 1, "batch_size must be at least 1", batch_size, "32 is usual"
+        is_whole(batch_size) and 1 <= batch_size <= LARGEST_BATCH,
+        f"batch_size must be from 1 to {LARGEST_BATCH}",
+        batch_size,
+        "32 is usual",
     )
     require(is_real(beta) and 0.0 <= beta <= 1.0, "beta must be from 0 to 1", beta, "the paper uses 0.5")
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """The memory's own random generator: seeded, or the one given."""
+    try:
+        rng = np.random.default_rng(seed)
+    except (ValueError, TypeError):
+        raise PserError(
+            f"seed must be a whole number from 0 on, None or a numpy.random.Generator, got {seed!r}: try 0"
+        ) from None
+    snapshot.rng_state(rng)  # refuses now what could not be saved later
+    return rng
 
 
 def as_rows(values: Any, rows: int, what: str) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pser._kernel import Rules
-from pser.errors import is_real, is_whole, require
+from pser.errors import is_real, is_whole, make_plain, require, require_flag
 
 LONGEST_WINDOW = 65_536
 """The largest window W the kernel keeps powers of ρ for; ρ^W has long vanished by then."""
@@ -28,6 +28,7 @@ class AdaptiveWindow:
     """Decay never reaches further back than this many steps."""
 
     def __post_init__(self) -> None:
+        make_plain(self)
         require(
             is_real(self.floor) and 0 < self.floor < math.inf, "floor must be above 0", self.floor, "try eps"
         )
@@ -65,7 +66,8 @@ class PSER:
     """Divide the IS weights by the largest in the batch, or by the largest any stored transition could have."""
 
     def __post_init__(self) -> None:
-        _check_shared(self.alpha, self.eps, self.weights)
+        make_plain(self)
+        _check_shared(self.alpha, self.eps, self.stratified, self.weights)
         require(
             is_real(self.eta) and 0.0 <= self.eta <= 1.0,
             "eta must be from 0 to 1",
@@ -97,6 +99,7 @@ class PSER:
             self.decay_from,
             "Algorithm 1 decays the TD error",
         )
+        require_flag(self.decay_on_insert, "decay_on_insert", "Section 3.2 says True")
 
     @property
     def reach(self) -> int:
@@ -139,7 +142,8 @@ class PER:
     """Divide the IS weights by the largest in the batch, or by the largest any stored transition could have."""
 
     def __post_init__(self) -> None:
-        _check_shared(self.alpha, self.eps, self.weights)
+        make_plain(self)
+        _check_shared(self.alpha, self.eps, self.stratified, self.weights)
         require(
             self.variant in ("proportional", "rank"),
             "variant must be 'proportional' or 'rank'",
@@ -158,6 +162,10 @@ class Uniform:
 
     stratified: bool = True
     """Draw one transition from each of k equal slices of the memory, rather than k independent ones."""
+
+    def __post_init__(self) -> None:
+        make_plain(self)
+        _check_stratified(self.stratified)
 
     def rules(self) -> Rules:
         """The kernel's form of these settings."""
@@ -185,7 +193,12 @@ def _plain_rules(kind: str, alpha: float, eps: float, stratified: bool, weights_
     )
 
 
-def _check_shared(alpha: float, eps: float, weights: str) -> None:
+def _check_stratified(stratified: bool) -> None:
+    require_flag(stratified, "stratified", "PER and the PSER paper stratify")
+
+
+def _check_shared(alpha: float, eps: float, stratified: bool, weights: str) -> None:
+    _check_stratified(stratified)
     require(is_real(alpha) and 0.0 <= alpha <= 1.0, "alpha must be from 0 to 1", alpha, "the paper uses 0.5")
     require(
         is_real(eps) and 0.0 <= eps <= 1e100,

@@ -11,7 +11,7 @@ from pser.errors import PserError, is_real, is_whole, require
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.batch import Batch, BatchBuffers, first_row
-from pser.memory.index import PriorityIndex, as_rows, check_sample, check_sizes, given_priority
+from pser.memory.index import LARGEST_BATCH, PriorityIndex, as_rows, check_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.storage import Storage
 from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
@@ -150,11 +150,20 @@ class ReplayMemory:
 
         The batch's arrays are reused by the next sample of the same size, unless `copy` asks for fresh ones.
         """
-        if type(batch_size) is not int or type(beta) is not float or batch_size < 1 or not 0.0 <= beta <= 1.0:
+        if (
+            type(batch_size) is not int
+            or type(beta) is not float
+            or not (1 <= batch_size <= LARGEST_BATCH and 0.0 <= beta <= 1.0)
+        ):
             check_sample(batch_size, beta)
         buffers = None if copy else self._buffers.get(batch_size)
         if buffers is None:
-            buffers = BatchBuffers(batch_size, self._fields, self._action, self.n_step == 1, self._real)
+            try:
+                buffers = BatchBuffers(batch_size, self._fields, self._action, self.n_step == 1, self._real)
+            except MemoryError:
+                raise PserError(
+                    f"a batch of {batch_size} transitions must fit into memory: lower batch_size"
+                ) from None
             if not copy:
                 if len(self._buffers) == KEPT_BUFFERS:
                     self._buffers.pop(next(iter(self._buffers)))

@@ -1,8 +1,9 @@
 """Values that change during training."""
 
+import math
 from dataclasses import dataclass
 
-from pser.errors import is_whole, require
+from pser.errors import is_real, is_whole, make_plain, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,15 @@ class Anneal:
     """How many steps the change takes."""
 
     def __post_init__(self) -> None:
+        make_plain(self)
+        for name in ("start", "end"):
+            value = getattr(self, name)
+            require(
+                is_real(value) and math.isfinite(value),
+                f"{name} must be a finite number",
+                value,
+                "β goes from 0.4 to 1",
+            )
         require(
             is_whole(self.steps) and self.steps >= 1,
             "steps must be at least 1",
@@ -26,5 +36,5 @@ class Anneal:
 
     def __call__(self, step: int) -> float:
         """The value at this step."""
-        share = min(max(step / self.steps, 0.0), 1.0)
+        share = min(max(float(step) / self.steps, 0.0), 1.0)
         return self.start + share * (self.end - self.start)
