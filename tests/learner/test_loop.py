@@ -10,6 +10,7 @@ from pser.learner.events import (
     CheckpointDue,
     EpisodeFinished,
     EvaluationDue,
+    InspectionDue,
     IntervalLogged,
     TrainingFinished,
 )
@@ -137,6 +138,27 @@ def test_a_budget_between_periods_still_ends_with_a_row_an_evaluation_and_a_chec
     assert [event.frames for event in events_of(IntervalLogged, events)] == [40, 80, 100]
     assert [event.frames for event in events_of(EvaluationDue, events)] == [80, 100]
     assert [event.frames for event in events_of(CheckpointDue, events)] == [100]
+
+
+def test_the_memory_is_inspected_at_its_period_at_the_end_and_before_a_checkpoint():
+    run = trainer(budget_frames=140, inspect_period_frames=60, checkpoint_period_frames=60)
+    events = list(run.train())
+    assert [event.frames for event in events_of(InspectionDue, events)] == [60, 120, 140]
+    assert [type(event) for event in events[-3:]] == [InspectionDue, CheckpointDue, TrainingFinished]
+    assert events_of(InspectionDue, list(trainer().train())) == []
+
+
+def test_the_batches_drawn_last_are_remembered_for_inspections(monkeypatch):
+    run, told = trainer(inspect_period_frames=60, budget_frames=400), []
+    update = run.memory.update_priorities
+    monkeypatch.setattr(
+        run.memory,
+        "update_priorities",
+        lambda ids, td: told.append((ids.tolist(), td.tolist())) or update(ids, td),
+    )
+    list(run.train())
+    assert [(ids.tolist(), td.tolist()) for ids, td in run.drawn] == told
+    assert len(told) == run.counters.updates > 1
 
 
 def test_rows_hold_the_means_of_their_interval():

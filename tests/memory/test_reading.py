@@ -54,6 +54,10 @@ def test_transitions_are_read_by_their_ids_bit_for_bit(n_step):
     assert batch.ids.tolist() == ids.tolist()
     driver.compare_batch(batch._replace(weights=np.array(model.index.weights(ids.tolist(), 0.5))))
     assert (batch.weights == 1.0).all()
+    columns = memory.columns()
+    assert columns["ids"].tolist() == model.index.ids
+    for name in ("action", "reward", "discount", "terminated"):
+        assert columns[name].tolist() == getattr(batch, name)[::-1].tolist()
 
 
 def test_one_id_gives_one_transition_without_the_row_axis():

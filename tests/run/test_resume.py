@@ -29,6 +29,7 @@ SMALL = {
     "eval_episodes": 3,
     "eval_num_envs": 3,
     "checkpoint_period_frames": 70,
+    "inspect_period_frames": 200,
     "target_period_steps": 100,
     "epsilon_decay_steps": 500,
     "max_episode_steps": 60,
@@ -69,6 +70,8 @@ def assert_same_run(run, expected):
         assert (run / f"snapshots/{name}.pser").read_bytes() == (
             expected / f"snapshots/{name}.pser"
         ).read_bytes()
+    inspections = [sorted(path.name for path in (path / "inspect").glob("*")) for path in (run, expected)]
+    assert inspections[0] == inspections[1]
     memories = [
         (checkpoint_paths(path / "checkpoints")[0] / "memory.pser").read_bytes() for path in (run, expected)
     ]

@@ -29,6 +29,13 @@ class EvaluationDue:
 
 
 @dataclass(frozen=True)
+class InspectionDue:
+    """It is time to note what the memory holds and which batches it gave last."""
+
+    frames: int
+
+
+@dataclass(frozen=True)
 class CheckpointDue:
     """The state may be saved now: every other event of this step has been reported."""
 
@@ -42,4 +49,4 @@ class TrainingFinished:
     frames: int
 
 
-Event = EpisodeFinished | IntervalLogged | EvaluationDue | CheckpointDue | TrainingFinished
+Event = EpisodeFinished | IntervalLogged | EvaluationDue | InspectionDue | CheckpointDue | TrainingFinished

@@ -1,12 +1,14 @@
 """The training loop: a generator of events over one game, one memory and one agent."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
@@ -16,12 +18,16 @@ from pser.learner.events import (
     EpisodeFinished,
     EvaluationDue,
     Event,
+    InspectionDue,
     IntervalLogged,
     TrainingFinished,
 )
 from pser.learner.interval import Interval
 from pser.learner.seeds import derived_seed, generator
 from pser.learner.settings import TrainSettings
+
+DRAWN_BATCHES = 64
+"""The last batches an inspection of the memory shows; those before a resume are not among them."""
 
 
 @dataclass
@@ -40,6 +46,8 @@ class Counters:
     """Frames at the last evaluation."""
     checkpoint_frames: int = 0
     """Frames at the last checkpoint."""
+    inspected_frames: int = 0
+    """Frames at the last inspection of the memory."""
 
 
 class Trainer:
@@ -59,6 +67,7 @@ class Trainer:
         self.exploration = generator(seed, "exploration")
         self.counters = Counters()
         self.interval = Interval()
+        self.drawn: deque[tuple[NDArray[np.int64], NDArray[np.floating[Any]]]] = deque(maxlen=DRAWN_BATCHES)
         self.observation = game.reset(derived_seed(seed, "game")).copy()
 
     @property
@@ -132,6 +141,8 @@ class Trainer:
         batch = self.memory.sample(self.settings.agent.batch_size, self.beta())
         learned = self.agent.learn(batch)
         self.memory.update_priorities(batch.ids, learned.priority_signal)
+        if self.settings.run.inspect_period_frames:
+            self.drawn.append((batch.ids.copy(), learned.priority_signal.copy()))
         self.counters.updates += 1
         self.interval.add_update(learned.loss, learned.q_mean, learned.td_abs_mean)
 
@@ -146,6 +157,10 @@ class Trainer:
         if period and (_passed(frames, counters.evaluated_frames, period) or finished):
             counters.evaluated_frames = frames
             yield from self._off_the_clock(EvaluationDue(frames))
+        period = run.inspect_period_frames
+        if period and (_passed(frames, counters.inspected_frames, period) or finished):
+            counters.inspected_frames = frames
+            yield from self._off_the_clock(InspectionDue(frames))
         period = run.checkpoint_period_frames
         if (period and _passed(frames, counters.checkpoint_frames, period)) or finished:
             counters.checkpoint_frames = frames

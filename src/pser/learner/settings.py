@@ -262,6 +262,8 @@ class RunSettings:
     """One line of train.jsonl per this many frames."""
     checkpoint_period_frames: int = 1_000_000
     """One checkpoint per this many frames; 0 writes one at the end only."""
+    inspect_period_frames: int = 0
+    """Note what the memory holds every this many frames, for pser inspect; 0 never does."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the network runs; auto takes a GPU if there is one."""
     threads: int = 1
@@ -270,7 +272,7 @@ class RunSettings:
     """Write TensorBoard events (needs the tensorboard package; without it, none are written)."""
 
     def __post_init__(self) -> None:
-        _at_least(self, 0, "seed", "checkpoint_period_frames")
+        _at_least(self, 0, "seed", "checkpoint_period_frames", "inspect_period_frames")
         _at_least(self, 1, "budget_frames", "log_period_frames", "threads")
 
 

@@ -199,6 +199,18 @@ class ReplayMemory:
         """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
         return self._index.stats()
 
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """What every transition now in memory holds but its observations, oldest first; copies.
+
+        The columns of the index (`pser.memory.index.Columns`), then action, reward, discount and terminated. No other
+        thread may add meanwhile.
+        """
+        columns: dict[str, npt.NDArray[Any]] = self._index.columns()._asdict()
+        slots = columns["ids"] % self.capacity
+        for name in ("action", "reward", "discount", "terminated"):
+            columns[name] = self._storage.arrays[f"{name}/rows"][slots]
+        return columns
+
     def check_invariants(self) -> None:
         """Raise AssertionError if the memory contradicts itself."""
         self._index.check_invariants()

@@ -22,6 +22,7 @@ class RunFolder:
         self.final = path / "final.json"
         self.status = path / "status.json"
         self.checkpoints = path / "checkpoints"
+        self.inspections = path / "inspect"
         self.snapshots = path / "snapshots"
         self.tensorboard = path / "tensorboard"
 

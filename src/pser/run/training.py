@@ -14,13 +14,20 @@ from pser.errors import PserError
 from pser.files.atomic import explain_disk_error, require_space
 from pser.learner.device import configure_torch
 from pser.learner.evaluation import evaluate
-from pser.learner.events import CheckpointDue, EvaluationDue, IntervalLogged, TrainingFinished
+from pser.learner.events import (
+    CheckpointDue,
+    EvaluationDue,
+    InspectionDue,
+    IntervalLogged,
+    TrainingFinished,
+)
 from pser.learner.games import evaluation_game, training_game
 from pser.learner.loop import Trainer, observation_shape
 from pser.learner.seeds import derived_seed
 from pser.learner.settings import TrainSettings
 from pser.records.checkpoint import Checkpoint, read_newest_checkpoint, write_checkpoint
 from pser.records.folder import RunFolder
+from pser.records.inspection import forget_inspections_after, inspect_memory, write_inspection
 from pser.records.jsonl import JsonLines
 from pser.records.manifest import build_manifest, read_manifest, settings_of, write_manifest
 from pser.records.snapshot import Snapshot, write_snapshot
@@ -134,6 +141,7 @@ class _Run:
             self.best = Snapshot(**best) if best else None
             if self.best:  # the file may be newer than the checkpoint
                 write_snapshot(folder, "best", self.best)
+        forget_inspections_after(folder.inspections, frames)
         self.train = JsonLines(folder.train, positions["train"])
         self.evaluations = JsonLines(folder.evaluations, positions["eval"])
         self.tensorboard = TensorBoard(folder.tensorboard, enabled=settings.run.tensorboard, frames=frames)
@@ -147,6 +155,8 @@ class _Run:
                 self.progress.logged(row)
             case EvaluationDue(frames=frames):
                 self._evaluate(frames)
+            case InspectionDue(frames=frames):
+                self._inspect(frames)
             case CheckpointDue(frames=frames):
                 self._checkpoint(frames)
             case TrainingFinished(frames=frames):
@@ -176,6 +186,12 @@ class _Run:
         self.evaluations.append(row)
         self.tensorboard.add("eval", {key: value for key, value in row.items() if key != "best"})
         self.progress.evaluated(row)
+
+    def _inspect(self, frames: int) -> None:
+        self.progress.busy("inspecting the memory")
+        trainer = self.trainer
+        inspection = inspect_memory(trainer.memory, frames=frames, drawn=list(trainer.drawn))
+        write_inspection(self.folder.inspections, inspection)
 
     def _checkpoint(self, frames: int) -> None:
         self.progress.busy("writing a checkpoint")
