@@ -54,6 +54,18 @@ def test_huber_equals_torchs():
     np.testing.assert_allclose(dqn.huber(delta), expected.numpy(), rtol=1e-6, atol=1e-7)
 
 
+def test_signals_are_what_their_names_say():
+    delta = np.array([-2.0, -0.5, 0.0, 3.0], np.float32)
+    expected = {
+        "td": [-2.0, -0.5, 0.0, 3.0],
+        "huber": [1.5, 0.125, 0.0, 2.5],
+        "clipped": [2.0, 1.0, 1.0, 3.0],
+        "none": [0.0, 0.0, 0.0, 0.0],
+    }
+    for kind, values in expected.items():
+        assert dqn.priority_signal(kind, delta).tolist() == values
+
+
 @pytest.mark.parametrize("double_q", [False, True])
 def test_gradient_is_autograds_of_the_weighted_huber_loss(double_q):
     learner, data = agent(double_q=double_q), batch()

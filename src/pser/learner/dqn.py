@@ -45,6 +45,21 @@ def huber(delta: Floats) -> Floats:
     return inner * (size - np.float32(0.5) * inner)
 
 
+def priority_signal(kind: str, delta: Floats) -> Floats:
+    """What the memory is told of δ: δ itself, or a function of it.
+
+    sqrt_huber: √(Huber(δ) + 1e-10), the authors' code. huber: the loss, about δ²/2, which sharpens small errors.
+    clipped: max(|δ|, 1) (LAP, Fujimoto et al. 2020). none: 0, so that only η is left: a rota by replay count.
+    """
+    if kind == "td":
+        return delta
+    if kind == "huber":
+        return huber(delta)
+    root: Floats = np.sqrt(huber(delta) + np.float32(1e-10))
+    clipped: Floats = np.maximum(np.abs(delta), np.float32(1))
+    return {"sqrt_huber": root, "clipped": clipped, "none": np.zeros_like(delta)}[kind]
+
+
 def q_gradient(shape: tuple[int, ...], action: Ints, delta: Floats, weights: Floats) -> Floats:
     """∂/∂Q(s, ·) of mean(w·Huber(δ)): −w·clip(δ, −1, 1)/B at the action taken, 0 elsewhere."""
     gradient = np.zeros(shape, np.float32)
@@ -149,8 +164,8 @@ class DQN:
         self.target_flat.copy_from(self.online_flat)
 
     def _signal(self, delta: Floats) -> Floats:
-        """What becomes the priority: δ, or √(Huber(δ) + 1e-10) as in the authors' code."""
-        return delta if self.replay.priority_signal == "td" else np.sqrt(huber(delta) + np.float32(1e-10))
+        """What becomes the priority."""
+        return priority_signal(self.replay.priority_signal, delta)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         """The array as a tensor on the device; on the CPU without a copy."""

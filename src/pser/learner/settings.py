@@ -99,8 +99,9 @@ class ReplaySettings:
     """Draw one sample from each of batch-size equal slices of the mass."""
     is_weights: Literal["batch", "memory"] = "batch"
     """Importance-sampling weights are divided by the largest in the batch, or that the memory could give."""
-    priority_signal: Literal["td", "sqrt_huber"] = "td"
-    """What the memory is told: the TD error, or sqrt(Huber(TD error) + 1e-10) as in the authors' code."""
+    priority_signal: Literal["td", "sqrt_huber", "huber", "clipped", "none"] = "td"
+    """What the memory is told: the TD error; sqrt(Huber(TD error) + 1e-10) as in the authors' code; the Huber loss;
+    max(|TD error|, 1) as in LAP; or nothing, so that with --eta a transition's turn depends on its replays alone."""
 
     def __post_init__(self) -> None:
         _at_least(self, 1, "capacity", "n_step", "window_limit")
