@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -78,6 +79,7 @@ class Store {
                       " is not: pass the true next (at an episode's end the final) observation, or declare an Array");
       }
     }
+    check_returns(rows);
   }
 
   // Input already checked. Calls emitted(id) for each transition that the rows complete.
@@ -134,7 +136,7 @@ class Store {
 
   template <class Emitted>
   void add_row(const StepRows& rows, int64_t r, const Emitted& emitted) {
-    const int64_t e = rows.stream != nullptr ? rows.stream[r] : r;
+    const int64_t e = stream_of(rows, r);
     const bool ends = rows.terminated[r] || rows.truncated[r];
     for (size_t f = 0; f < frames_.size(); ++f)
       frames_[f].store_stack(e, row(rows.observation, arrays_.size() + f, r), room_for(frames_[f]));
@@ -169,6 +171,56 @@ class Store {
     for (size_t f = 0; f < arrays_.size(); ++f)
       std::memcpy(arrays_[f].pending + at * arrays_[f].bytes, row(rows.observation, f, r), static_cast<size_t>(arrays_[f].bytes));
     for (FrameRing& ring : frames_) ring.remember_pending(e, entry);
+  }
+
+  // Every return that the rows complete, or that ending an episode after them would complete, fits its column.
+  void check_returns(const StepRows& rows) const {
+    const double safe = (s_.wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max()) / static_cast<double>(n_ + 1);
+    bool large = false;
+    for (int64_t r = 0; r < rows.count; ++r) {
+      const int64_t e = stream_of(rows, r);
+      large = large || std::fabs(rows.reward[r]) > safe;
+      for (int64_t k = 0; k < s_.pending_count[e]; ++k) large = large || std::fabs(pending_reward(e, k)) > safe;
+    }
+    if (!large) return;  // n such rewards cannot add up to more than the column holds
+    std::vector<double> rewards;
+    for (int64_t r = 0; r < rows.count; ++r) {
+      const int64_t e = stream_of(rows, r);
+      rewards.clear();
+      for (int64_t k = 0; k < s_.pending_count[e]; ++k) rewards.push_back(pending_reward(e, k));
+      for (int64_t before = 0; before < r; ++before) {
+        if (stream_of(rows, before) != e) continue;
+        rewards.push_back(rows.reward[before]);
+        if (static_cast<int64_t>(rewards.size()) == n_) rewards.erase(rewards.begin());
+        if (rows.terminated[before] || rows.truncated[before]) rewards.clear();
+      }
+      rewards.push_back(rows.reward[r]);
+      for (size_t from = 0; from < rewards.size(); ++from)
+        if (!fits(discounted_sum(rewards, from)))
+          throw Error("a return must fit its column of " + std::string(s_.wide ? "float64" : "float32") + ", row " + std::to_string(r) +
+                      " with reward " + shortest(rows.reward[r]) + " adds up to more: scale the rewards" +
+                      (s_.wide ? "" : ", or take reward_dtype=float64"));
+    }
+  }
+
+  bool fits(double value) const { return std::isfinite(s_.wide ? value : static_cast<double>(static_cast<float>(value))); }
+  double pending_reward(int64_t e, int64_t k) const { return s_.pending_reward[e * n_ + (s_.pending_start[e] + k) % n_]; }
+  static int64_t stream_of(const StepRows& rows, int64_t r) { return rows.stream != nullptr ? rows.stream[r] : r; }
+
+  // Σ γ^k·r_k from one of the rewards to the last.
+  double discounted_sum(const std::vector<double>& rewards, size_t from) const {
+    double total = 0.0, discount = 1.0;
+    for (size_t k = from; k < rewards.size(); ++k) {
+      total += discount * rewards[k];
+      discount *= gamma_;
+    }
+    return total;
+  }
+
+  static std::string shortest(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
   }
 
   // The oldest unfinished transition of the stream is complete: Σ γ^k·r_k, bootstrapped by γ^m unless terminated.

@@ -50,7 +50,10 @@ def as_reals(value: Any, what: str) -> Reals:
         return np.zeros(0, np.float64)
     if reals.dtype.kind not in "fiu":
         raise PserError(f"{what} must be real numbers, got dtype {reals.dtype}: convert them to floats")
-    return np.ascontiguousarray(reals, dtype=np.float64)
+    with np.errstate(
+        over="ignore"
+    ):  # a long double beyond float64 becomes inf, which is refused where it is used
+        return np.ascontiguousarray(reals, dtype=np.float64)
 
 
 def as_flags(value: Any, what: str) -> Bools:

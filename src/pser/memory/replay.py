@@ -279,13 +279,23 @@ def _rows_of(field: Field, value: Any, rows: int, what: str) -> npt.NDArray[Any]
 
 
 def _cast(array: npt.NDArray[Any], dtype: np.dtype[Any], typed: bool, what: str) -> npt.NDArray[Any]:
-    # Plain Python numbers have no dtype of their own: whatever keeps their value, or their kind, will do.
-    if np.can_cast(array.dtype, dtype, "safe" if typed else "same_kind"):
+    if np.can_cast(array.dtype, dtype, "safe"):
         return array.astype(dtype)
-    if not typed and array.dtype.kind in "iu":
-        cast = array.astype(dtype)
-        if (cast == array).all():
+    # Plain Python numbers have no dtype of their own: whatever keeps their value will do, or a float's nearest.
+    if not typed and (
+        array.dtype.kind in "iu" or (array.dtype.kind in "fc" and dtype.kind == array.dtype.kind)
+    ):
+        with np.errstate(all="ignore"):  # what does not fit is told below
+            cast = array.astype(dtype)
+            if dtype.kind in "fc":
+                fits = np.isfinite(cast) == np.isfinite(array)
+            else:
+                fits = (cast == array) & ((cast < 0) == (array < 0))
+        if fits.all():
             return cast
+        raise PserError(
+            f"{what} must fit {dtype}, got {array[~fits].flat[0]}: declare a wider dtype or correct it"
+        )
     raise PserError(f"{what} must be {dtype}, got {array.dtype}: cast it, or declare that dtype")
 
 
