@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-import tyro
 
 from pser.cli import main, sweep
 from pser.errors import PserError
@@ -27,7 +26,7 @@ SMALL = [
 
 
 def settings(tmp_path, *flags):
-    return tyro.cli(sweep.Settings, args=["--out", str(tmp_path), *flags])
+    return sweep.parse(["--out", str(tmp_path), *flags])
 
 
 def job_of(folder, env="gym:CartPole-v1", **changes):

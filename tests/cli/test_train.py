@@ -3,18 +3,21 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
-import tyro
+from docstring_parser import parse_from_object
 
 from pser.cli import main
 from pser.cli import train as train_command
-from pser.cli.train_flags import field_docs, given_flags
+from pser.cli.train_flags import given_flags
+from pser.errors import PserError
 from pser.files import atomic as files
 from pser.learner.presets import preset_settings
 from pser.learner.settings import GROUPS
 from pser.learner.settings_json import to_json
+from pser.records.folder import RunFolder
 from pser.run import training
 from pser.run.progress import PlainProgress
 
@@ -101,7 +104,7 @@ def test_flags_override_the_preset_and_nothing_else(tmp_path):
 )
 def test_a_number_of_evaluation_episodes_takes_the_place_of_a_number_of_frames(words, frames):
     arguments = ["--eval-episodes", *words] if words else []
-    settings = tyro.cli(train_command.Settings, args=["atari:Pong", *arguments])
+    settings = train_command.parse(["atari:Pong", *arguments])
     given = given_flags(settings, train_command.LEFT_OUT)
     assert preset_settings("paper", "atari:Pong").override(given).evaluation.eval_frames == frames
 
@@ -278,8 +281,6 @@ def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_after(tmp_path):
 
 
 def test_two_processes_cannot_train_in_one_folder(tmp_path, capsys):
-    from pser.records.folder import RunFolder
-
     train(tmp_path / "run")
     (tmp_path / "run/status.json").unlink()
     with RunFolder(tmp_path / "run").locked():
@@ -291,11 +292,43 @@ def test_every_setting_has_a_flag_with_its_help(capsys):
         main(["train", "--help"])
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for cls in GROUPS.values():
-        for name, doc in field_docs(cls).items():
+        for name, doc in ((item.arg_name, item.description) for item in parse_from_object(cls).params):
             if name != "env":
                 assert "--" + name.replace("_", "-") in text
                 assert doc.partition(":")[0].split()[0] in text
     assert "--frames" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (["minatar:breakout"], {"warmup_steps": "5_000", "life_loss": "off", "hidden": "256 256"}),
+        (["--preset", "classic"], {"n_step": "3"}),
+        ([], {"warmup_steps": "50_000", "life_loss": "on", "budget_frames": "200_000_000"}),
+    ],
+)
+def test_help_shows_the_values_of_the_preset(words, values, capsys):
+    with pytest.raises(SystemExit):
+        main(["train", *words, "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "{None}" not in text
+    assert "GAME" in text
+    for group in GROUPS:
+        assert f" {group} options " in text
+    for name, value in values.items():
+        after = text.partition("--" + name.replace("_", "-") + " ")[2]
+        assert after.partition("(preset: ")[2].startswith(f"{value})"), name
+
+
+def test_frames_may_be_written_as_1e6():
+    given = given_flags(train_command.parse(["gym:CartPole-v1", "--frames", "1e6"]), train_command.LEFT_OUT)
+    assert given == {"budget_frames": 1_000_000}
+
+
+def test_a_folder_with_a_nul_in_its_name_is_one_line(tmp_path, capsys):
+    assert "NUL" in error_of(capsys, "gym:CartPole-v1", "--run-dir", f"{tmp_path}/a\0b")
+    with pytest.raises(PserError, match="NUL"):
+        RunFolder(Path("a\0b"))
 
 
 def test_help_needs_no_torch():

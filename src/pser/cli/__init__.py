@@ -1,7 +1,8 @@
 """The `pser` command: one module per subcommand, each imported only when it is called.
 
-A subcommand is a module of this package with a frozen dataclass `Settings` (tyro makes the flags from it)
-and a function `run(settings)`. A broken rule (PserError) or a file-system error ends as one line and exit code 2.
+A subcommand is a module of this package with a frozen dataclass `Settings` (tyro makes the flags from it, or the
+module's own `parse`) and a function `run(settings)`. A broken rule (PserError) or a file-system error ends as one
+line and exit code 2.
 """
 
 import functools
@@ -18,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "theorem": "measure Theorem 1 against what it claims",
     "paper": "recompute the paper's Atari table and give a verdict on each of its claims",
     "train": "train a DQN agent with any replay strategy, or continue a run",
+    "presets": "the settings that training starts from",
     "evaluate": "measure a trained agent over many episodes",
     "watch": "write a video of a trained agent playing",
     "report": "compare training runs on one page that works offline",
@@ -53,14 +55,17 @@ def _main(args: list[str]) -> int:
     if name not in COMMANDS:
         return _fail(f"no command {name!r}: choose one of {', '.join(COMMANDS)}")
     try:
-        import tyro
+        from pser.cli.parsing import parse
     except ModuleNotFoundError:
         return _fail("the commands need tyro and rich: pip install 'pser[cli]'")
     try:
         module = import_module(f"pser.cli.{name}")
-        # Given a class, tyro frames the errors of its rules in a box of its own; from a callable they come through.
-        make_settings = functools.partial(module.Settings)
-        settings = tyro.cli(make_settings, prog=f"pser {name}", description=module.__doc__, args=rest)
+        if hasattr(module, "parse"):
+            settings = module.parse(rest)
+        else:
+            # Given a class, tyro frames the errors of its rules itself; from a callable they come through.
+            make_settings = functools.partial(module.Settings)
+            settings = parse(make_settings, f"pser {name}", module.__doc__ or "", rest)
         module.run(settings)
     except BrokenPipeError:
         raise

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from pser.cli.parsing import UNSET
 from pser.errors import PserError
 
 
@@ -25,7 +26,7 @@ class Settings:
     """Episodes to play."""
     snapshot: Literal["best", "last"] = "best"
     """The snapshot with the best evaluation of the run, or the last one."""
-    epsilon: float | None = None
+    epsilon: Annotated[float | None, UNSET] = None
     """Share of random actions; by default the run's own in evaluation."""
     num_envs: int = 8
     """Copies of the game played together."""

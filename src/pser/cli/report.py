@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from pser.cli.parsing import UNSET
 from pser.errors import PserError
 
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ class Settings:
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Run folders, or folders that hold runs."""
-    out: Path | None = None
+    out: Annotated[Path | None, UNSET] = None
     """File to write; by default report.html or report.md here."""
     format: Literal["html", "md"] = "html"
     """A page to open, or Markdown with figures."""
-    figures: Path | None = None
+    figures: Annotated[Path | None, UNSET] = None
     """Folder for PNG and SVG figures; Markdown takes the folder OUT_figures by default, HTML writes none."""
-    smooth_frames: int | None = None
+    smooth_frames: Annotated[int | None, UNSET] = None
     """Moving average of the curves in frames, 0 for none; default: 5% of the longest run, as the paper."""
     score: Literal["final", "best"] = "final"
     """Score that stands for a run: the last evaluations, or the best snapshot (as in the paper's table)."""

@@ -12,11 +12,12 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pser.cli.train_flags import flags_class, given_flags
+from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
 from pser.errors import PserError
 from pser.learner.settings_json import to_json
 from pser.run.executor import LocalProcesses
@@ -41,10 +42,10 @@ class _Own:
     decay: tuple[Literal["max", "add"], ...] = ("max",)
     """Decay schemes of PSER; the others have none."""
     out: Path
-    """The folder of the sweep; a run lives in OUT/ENV/LABEL/seed-SEED."""
+    """The folder of the sweep; a run lives in OUT/GAME/LABEL/seed-SEED."""
     jobs: int = 1
     """Runs carried out at the same time."""
-    preset: Literal["paper", "authors", "minatar", "classic", "fast"] | None = None
+    preset: Annotated[str | None, PRESET] = None
     """The settings to start from; by default the one of each game's family."""
 
     def __post_init__(self) -> None:
@@ -56,6 +57,11 @@ class _Own:
 
 
 Settings: type[Any] = flags_class("Settings", _Own, leave_out=LEFT_OUT)
+
+
+def parse(args: Sequence[str]) -> Any:
+    """The settings of a command line."""
+    return parse_flags(Settings, _Own, LEFT_OUT, "pser sweep", __doc__ or "", args)
 
 
 def run(settings: Any) -> None:

@@ -6,13 +6,15 @@ $ pser train --from-run runs/breakout/manifest.json --seed 1 --run-dir runs/brea
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
-from pser.cli.train_flags import flags_class, given_flags
+from pser.cli.parsing import UNSET
+from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
 from pser.errors import PserError
 from pser.learner.settings import TrainSettings
 
@@ -23,19 +25,26 @@ LEFT_OUT = frozenset({"env"})
 class _Own:
     """What is said once per run; every other flag changes one setting of the preset."""
 
-    env: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = None
+    env: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="GAME", help_behavior_hint="")] = (
+        None
+    )
     """The game: atari:NAME, minatar:NAME or gym:ID (not with --resume)."""
-    preset: Literal["paper", "authors", "minatar", "classic", "fast"] | None = None
+    preset: Annotated[str | None, PRESET] = None
     """The settings to start from; by default paper on Atari, minatar on MinAtar, classic elsewhere."""
-    run_dir: Path | None = None
-    """The folder of the run; by default runs/ENV/LABEL/seed-SEED."""
-    resume: Path | None = None
+    run_dir: Annotated[Path | None, UNSET] = None
+    """The folder of the run; by default runs/GAME/LABEL/seed-SEED."""
+    resume: Annotated[Path | None, UNSET] = None
     """Continue the run in this folder, with its own settings."""
-    from_run: Path | None = None
+    from_run: Annotated[Path | None, UNSET] = None
     """Start from the settings of another run (its folder or manifest.json) instead of a preset's."""
 
 
 Settings: type[Any] = flags_class("Settings", _Own, leave_out=LEFT_OUT)
+
+
+def parse(args: Sequence[str]) -> Any:
+    """The settings of a command line."""
+    return parse_flags(Settings, _Own, LEFT_OUT, "pser train", __doc__ or "", args)
 
 
 def run(settings: Any) -> None:
@@ -66,7 +75,7 @@ def run(settings: Any) -> None:
 
 
 def default_folder(settings: TrainSettings) -> Path:
-    """runs/ENV/LABEL/seed-SEED, the colon of ENV replaced for file systems that do not take it."""
+    """runs/GAME/LABEL/seed-SEED, the colon of the game replaced for file systems that do not take it."""
     return (
         Path("runs")
         / settings.game.env.replace(":", "-")

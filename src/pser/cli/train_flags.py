@@ -1,77 +1,107 @@
 """The flags of `pser train` and `pser sweep`, made from the settings: one per field, empty unless given."""
 
-import ast
-import inspect
-import textwrap
+from collections.abc import Sequence
 from dataclasses import field, fields, make_dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
+import docstring_parser
 import tyro
 
-from pser.learner.settings import GROUPS
+from pser.cli.parsing import parse
+from pser.env.make import FAMILIES
+from pser.learner.presets import PRESETS, default_preset, preset_settings
+from pser.learner.settings import GROUPS, TrainSettings
 
-FROM_PRESET = "(default: the preset's)"
 ALIASES = {"budget_frames": ("--frames",), "priority_eps": ("--eps",)}
 ON_OFF = Literal["on", "off"]
-
-
-def field_docs(cls: type) -> dict[str, str]:
-    """The docstring under each field of a dataclass."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(tree, ast.ClassDef)
-    docs = {}
-    for statement, following in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            assert isinstance(following, ast.Expr)
-            assert isinstance(following.value, ast.Constant)
-            docs[statement.target.id] = inspect.cleandoc(str(following.value.value))
-    return docs
+PRESET = tyro.conf.arg(metavar="|".join(PRESETS), help_behavior_hint="")
+"""How --preset is shown."""
+TITLES = {group: f"{group}_" for group in GROUPS}
+"""The field of the form that holds a group's flags: no setting is named like it."""
 
 
 def flags_class(name: str, own: type, *, leave_out: frozenset[str]) -> type[Any]:
     """A frozen dataclass with the fields of `own`, then one optional flag per field of the settings."""
-    flags: list[tuple[str, Any, Any]] = []
-    for group in GROUPS.values():
-        docs, hints = field_docs(group), get_type_hints(group)
-        for item in fields(group):
-            if item.name not in leave_out:
-                flags.append(
-                    (item.name, _flag(item.name, hints[item.name], docs[item.name]), field(default=None))
-                )
+    flags = [(flag, _kind(hint) | None, None) for group in GROUPS for flag, hint in _hints(group, leave_out)]
     return make_dataclass(
         name, flags, bases=(own,), frozen=True, kw_only=True, namespace={"__doc__": own.__doc__}
     )
 
 
+def parse_flags(
+    settings: type[Any], own: type, leave_out: frozenset[str], prog: str, about: str, args: Sequence[str]
+) -> Any:
+    """`settings` from a command line; the help shows the groups, and the values of the preset it speaks of."""
+    preset, base = shown_preset(args)
+    note = f"Settings not given are those of the preset, shown here for {preset}: pser presets lists all."
+    if {"-h", "--help"} & set(args):
+        args = ["--help"]  # tyro's help leaves out what stands before it
+    form = parse(_form(own, leave_out, base), prog, f"{about}\n{note}", args)
+    values = {item.name: getattr(form, item.name) for item in fields(own)}
+    for group, title in TITLES.items():
+        values |= {flag: getattr(getattr(form, title), flag) for flag, _ in _hints(group, leave_out)}
+    return settings(**values)
+
+
+def shown_preset(args: Sequence[str]) -> tuple[str, TrainSettings]:
+    """The preset that a command line means, as far as one can tell, for its help; the paper's on Atari if not."""
+    game = next((word for word in args if word.partition(":")[0] in FAMILIES), "atari:Pong")
+    named = [args[i + 1] for i, word in enumerate(args[:-1]) if word == "--preset" and args[i + 1] in PRESETS]
+    preset = named[0] if named else default_preset(game)
+    return f"{preset} on {game}", preset_settings(preset, game)
+
+
 def given_flags(flags: Any, leave_out: frozenset[str]) -> dict[str, Any]:
     """Field → value, for the flags that were given on the command line."""
     values: dict[str, Any] = {}
-    for cls in GROUPS.values():
-        for item in fields(cls):
-            value = None if item.name in leave_out else getattr(flags, item.name)
+    for group in GROUPS:
+        for flag, hint in _hints(group, leave_out):
+            value = getattr(flags, flag)
             if value is not None:
-                values[item.name] = value == "on" if item.type is bool else value
+                values[flag] = value == "on" if hint is bool else value
     if "eval_episodes" in values:
         values.setdefault("eval_frames", 0)  # whoever names a number of episodes means to count episodes
     return values
 
 
-def _flag(name: str, hint: Any, doc: str) -> Any:
-    kind = ON_OFF if hint is bool else hint
-    return Annotated[
-        kind | None,
-        tyro.conf.arg(
-            help=doc, help_behavior_hint=FROM_PRESET, metavar=_metavar(hint), aliases=ALIASES.get(name)
-        ),
-    ]
+def as_written(value: Any) -> str:
+    """A setting as one writes it on the command line."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return " ".join(map(as_written, value))
+    return f"{value:,}".replace(",", "_") if isinstance(value, int) else str(value)
 
 
-def _metavar(hint: Any) -> str | None:
-    if hint is bool:
-        return "on|off"
-    if hint in (int, float, str):
-        return str(hint.__name__).upper()
-    if hint == tuple[int, ...]:
-        return "INT [INT ...]"
-    choices = [str(value) for arg in hint.__args__ for value in getattr(arg, "__args__", (arg,))]
-    return "|".join("INT" if choice == "<class 'int'>" else choice for choice in choices)
+def _form(own: type, leave_out: frozenset[str], base: TrainSettings) -> type[Any]:
+    """What tyro reads: the fields of `own`, then one part for each group of the settings."""
+    parts = []
+    for group, title in TITLES.items():
+        documented = docstring_parser.parse_from_object(GROUPS[group])
+        docs = {item.arg_name: item.description or "" for item in documented.params}
+        flags = [
+            (flag, _flag(flag, hint, docs[flag], getattr(getattr(base, group), flag)), None)
+            for flag, hint in _hints(group, leave_out)
+        ]
+        about = {"__doc__": documented.short_description}
+        part = make_dataclass(title, flags, frozen=True, kw_only=True, namespace=about)
+        parts.append((title, Annotated[part, tyro.conf.arg(name=group)], field(default_factory=part)))
+    return make_dataclass(
+        "Form", parts, bases=(own,), frozen=True, kw_only=True, namespace={"__doc__": own.__doc__}
+    )
+
+
+def _hints(group: str, leave_out: frozenset[str]) -> list[tuple[str, Any]]:
+    """The fields of a group that are flags, with their types."""
+    hints = get_type_hints(GROUPS[group])
+    return [(item.name, hints[item.name]) for item in fields(GROUPS[group]) if item.name not in leave_out]
+
+
+def _kind(hint: Any) -> Any:
+    return ON_OFF if hint is bool else hint
+
+
+def _flag(name: str, hint: Any, doc: str, value: Any) -> Any:
+    shown = f"(preset: {as_written(value)})"
+    names = ALIASES.get(name)
+    return Annotated[_kind(hint) | None, tyro.conf.arg(help=doc, help_behavior_hint=shown, aliases=names)]

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import tyro
 
 from pser.cli.evaluate import check_play
+from pser.cli.parsing import UNSET
 from pser.errors import PserError
 
 
@@ -21,7 +22,7 @@ class Settings:
 
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run's folder."""
-    out: Path | None = None
+    out: Annotated[Path | None, UNSET] = None
     """The video, .mp4 or .gif; by default RUN/video.mp4, or RUN/video.gif where no MP4 can be written."""
     episodes: int = 1
     """Episodes to show."""
@@ -29,7 +30,7 @@ class Settings:
     """The video ends after this many steps at the latest."""
     snapshot: Literal["best", "last"] = "best"
     """The snapshot with the best evaluation of the run, or the last one."""
-    epsilon: float | None = None
+    epsilon: Annotated[float | None, UNSET] = None
     """Share of random actions; by default the run's own in evaluation."""
     fps: int = 15
     """Steps shown per second."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pser.errors import PserError
+from pser.errors import PserError, require
 from pser.files.atomic import write_text
 
 
@@ -15,6 +15,7 @@ class RunFolder:
     """Paths inside one run's folder."""
 
     def __init__(self, path: Path) -> None:
+        require("\0" not in str(path), "a path holds no NUL character", str(path), "choose another --run-dir")
         self.path = path
         self.manifest = path / "manifest.json"
         self.train = path / "train.jsonl"

@@ -1,0 +1,31 @@
+"""All settings of a run in a few lines."""
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from pser.cli.train_flags import as_written
+from pser.learner.settings import TrainSettings
+from pser.learner.settings_json import to_json
+
+WIDTH = 100
+
+
+def settings_lines(settings: TrainSettings) -> Iterable[str]:
+    """One paragraph a group: its name, then each setting with its value, as one writes it on the command line."""
+    groups = to_json(settings)
+    indent = max(map(len, groups)) + 2
+    for group, values in groups.items():
+        pairs = "   ".join(
+            f"{name.replace('_', '-')} {value}".replace(" ", "\0") for name, value in _flat(values)
+        )
+        for number, line in enumerate(textwrap.wrap(pairs, WIDTH - indent, break_on_hyphens=False)):
+            yield f"{'' if number else group:<{indent}}{line}".replace("\0", " ")
+
+
+def _flat(values: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value)
+        else:
+            yield name, as_written(tuple(value) if isinstance(value, list) else value)
