@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "pser"
 TO_COME = {"cluster", "studies"}
+STANDARD = sys.stdlib_module_names | {"_typeshed"}
 
 
 def table():
@@ -61,7 +62,7 @@ def edges(name, sources):
             if top == "pser":
                 if part_of(dotted) != name:
                     yield source, f"pser.{part_of(dotted)}"
-            elif top not in sys.stdlib_module_names:
+            elif top not in STANDARD:
                 yield source, top
 
 
