@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "watch": "write a video of a trained agent playing",
     "report": "compare training runs on one page that works offline",
     "sweep": "train a grid of games, replay strategies and seeds",
+    "study": "carry out a declared experiment and report what it shows",
 }
 """Subcommand (and module name) → what it does, in one line."""
 

@@ -10,3 +10,13 @@ else:
         entry_point="pser.env.blind_cliffwalk_gym:BlindCliffwalk",
         kwargs={"states": 16},
     )
+    for _states in (6, 8, 10, 12, 14, 16):
+        gymnasium.register(
+            id=f"pser/OnlineCliffwalk{_states}-v0",
+            entry_point="pser.env.online:online_cliffwalk",
+            kwargs={"states": _states},
+        )
+    for _task in ("MiniGrid-Empty-8x8-v0", "MiniGrid-DoorKey-5x5-v0", "MiniGrid-FourRooms-v0"):
+        gymnasium.register(
+            id=f"pser/{_task}", entry_point="pser.env.online:minigrid_task", kwargs={"task": _task}
+        )

@@ -5,16 +5,20 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from pser.errors import PserError
+from pser.files.atomic import write_text
 from pser.records.folder import RunFolder
 
 PARENT = "PSER_SWEEP_PROCESS"
 """Environment variable that tells a job the process of its sweep."""
+COST = "cost.json"
+"""File of a run's folder that holds the processor time taken so far."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,16 @@ def carry_out(job: Job) -> None:
 def main() -> int:
     """Carry out the job on standard input; a broken rule or a disk error ends as one line and exit code 2."""
     end_with_parent()
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # end as after Ctrl-C: the run says where it stopped
+    job = Job.from_json(sys.stdin.read())
     try:
-        carry_out(Job.from_json(sys.stdin.read()))
+        try:
+            carry_out(job)
+        finally:
+            if RunFolder(job.folder).manifest.exists():
+                _add_cost(job.folder)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "pser":
             raise
@@ -77,6 +89,20 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def cpu_seconds(folder: Path) -> float | None:
+    """Processor time that the processes of a job have taken; None if none of them ended in good order."""
+    try:
+        return float(json.loads((folder / COST).read_text())["cpu_seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _add_cost(folder: Path) -> None:
+    """Add this process's time to that of the earlier parts of the run."""
+    total = (cpu_seconds(folder) or 0.0) + time.process_time()
+    write_text(folder / COST, json.dumps({"cpu_seconds": round(total, 1)}) + "\n")
 
 
 def end_with_parent() -> None:

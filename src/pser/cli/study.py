@@ -1,0 +1,118 @@
+"""Carry out a declared experiment: its runs, their records, and what they say.
+
+$ pser study --list                              # what each study asks, and how it is decided
+$ pser study minatar --jobs 2 --max-minutes 60   # again to go on; every finished run is kept
+$ pser study minatar --status
+$ pser study minatar --report                    # page, tables and figures from the records
+$ pser study ./mine.py                           # a study of your own
+"""
+
+import os
+import shlex
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from pser.errors import PserError
+
+if TYPE_CHECKING:
+    from pser.studies.conduct import Place
+    from pser.studies.study import Study
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Which study, and what to do with it."""
+
+    name: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = None
+    """The study (--list names them), or a Python file that declares one."""
+    list: bool = False
+    """Print what the study (or each study) declares, and do nothing else."""
+    status: bool = False
+    """Say which runs are finished, under way and missing."""
+    report: bool = False
+    """Write page, tables and figures from the records."""
+    jobs: int = 1
+    """Runs carried out at the same time."""
+    max_minutes: float | None = None
+    """Stop after this time; the same command goes on."""
+    seeds: int | None = None
+    """Seeds of every arm on every game, instead of the declared numbers: more of them top the study up."""
+    arms: tuple[str, ...] = ()
+    """Only these arms."""
+    games: tuple[str, ...] = ()
+    """Only these games."""
+    results: Path | None = None
+    """The folder the records are kept in; by default results/studies/NAME."""
+    scratch: Path | None = None
+    """The folder of runs under way; by default runs/studies/NAME."""
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise PserError(f"jobs must be at least 1, got {self.jobs}: raise it")
+        if self.seeds is not None and self.seeds < 1:
+            raise PserError(f"seeds must be at least 1, got {self.seeds}: raise it")
+        if self.name is None and not self.list:
+            raise PserError("which study? Name one, or see them all with pser study --list")
+
+
+def run(settings: Settings) -> None:
+    """Do what the flags say."""
+    from pser.studies.catalogue import NAMES, find_study
+    from pser.studies.conduct import default_place, read_records
+    from pser.studies.declaration import declaration
+    from pser.studies.status import status_lines
+
+    if settings.list:
+        names = [settings.name] if settings.name else NAMES
+        print("\n\n".join(declaration(find_study(name)) for name in names))
+        return
+    assert settings.name is not None
+    whole = find_study(settings.name)
+    study = whole.only(settings.arms, settings.games)
+    place = default_place(study, settings.results, settings.scratch)
+    if settings.status:
+        print("\n".join(status_lines(study, place, settings.seeds)))
+    elif settings.report:
+        from pser.studies.report import write_report
+
+        page = write_report(study, read_records(place.kept), place.kept, settings.seeds)
+        print(f"written: {page}")
+    else:
+        _carry_out(study, place, settings)
+
+
+def _carry_out(study: "Study", place: "Place", settings: Settings) -> None:
+    from pser.run.executor import LocalProcesses
+    from pser.run.grid import TimeUpError
+    from pser.studies.conduct import conduct
+
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the runs are stopped with the study
+    try:
+        failed = conduct(
+            study,
+            place,
+            lambda: LocalProcesses(settings.jobs),
+            command=shlex.join(["pser", *sys.argv[1:]]),
+            seeds=settings.seeds,
+            max_seconds=None if settings.max_minutes is None else 60 * settings.max_minutes,
+        )
+    except TimeUpError:
+        print("the time is up: the same command goes on from the newest checkpoints", flush=True)
+        return
+    except KeyboardInterrupt:
+        print("stopped: the same command goes on from the newest checkpoints", flush=True)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if failed:
+        raise PserError(
+            f"{len(failed)} runs failed ({', '.join(failed)}): see their .log files below {place.scratch}, "
+            "then carry out the study again"
+        )
+    print(f"all runs are finished: pser study {settings.name} --report", flush=True)

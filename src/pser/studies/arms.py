@@ -1,0 +1,61 @@
+"""The arms that several studies share: each one a method, as the settings in which it differs from the others."""
+
+from dataclasses import replace
+from typing import Any
+
+from pser.studies.study import Arm
+
+LOSS: dict[str, Any] = {"priority_signal": "huber", "priority_eps": 1e-5}
+"""The Huber loss as signal: for small errors |δ|^2α instead of |δ|^α (as in the published MinAtar curves)."""
+NO_WEIGHTS: dict[str, Any] = {"beta": 0.0, "beta_end": 0.0}
+
+UNIFORM = Arm(name="uniform", about="uniform replay", settings={"replay": "uniform"})
+ROTA = Arm(
+    name="rota",
+    about="priority 0.7^replays, no TD error: the least replayed comes first",
+    settings={"replay": "pser", "eta": 0.7, "window": 0, "priority_signal": "none", "priority_eps": 0.0},
+)
+PER = Arm(name="per", about="PER, |δ|", settings={"replay": "per"})
+PER_LOSS = Arm(name="per-loss", about="PER, Huber loss as signal", settings={"replay": "per", **LOSS})
+PER_ETA = Arm(
+    name="per-eta",
+    about="PER with η = 0.7 (PSER without decay)",
+    settings={"replay": "pser", "eta": 0.7, "window": 0},
+)
+PSER = Arm(
+    name="pser", about="PSER as published: η = 0.7, ρ = 0.4, W = 5, MaxPrio", settings={"replay": "pser"}
+)
+PSER_NO_ETA = Arm(
+    name="pser-eta0", about="PSER with η = 0: decay alone", settings={"replay": "pser", "eta": 0.0}
+)
+PSER_TD = Arm(
+    name="pser-currenttd",
+    about="PSER with CurrentTD: new transitions enter with their own TD error, which decays at once",
+    settings={"replay": "pser", "initial": "td"},
+)
+PSER_LOSS = Arm(
+    name="pser-loss",
+    about="PSER as published, Huber loss as signal",
+    settings={"replay": "pser", **LOSS},
+)
+PSER_LONG = Arm(
+    name="pser-loss-long",
+    about="PSER, Huber loss as signal, η = 0, ρ = 0.8, W = 20",
+    settings={"replay": "pser", **LOSS, "eta": 0.0, "rho": 0.8, "window": 20},
+)
+LAP = Arm(
+    name="lap",
+    about="LAP: max(|δ|, 1)^0.4, no importance weights (Fujimoto et al. 2020)",
+    settings={
+        "replay": "per",
+        "alpha": 0.4,
+        "priority_signal": "clipped",
+        "priority_eps": 0.0,
+        **NO_WEIGHTS,
+    },
+)
+
+
+def with_seeds(arm: Arm, seeds: int) -> Arm:
+    """The arm with a number of seeds of its own."""
+    return replace(arm, seeds=seeds)

@@ -1,0 +1,74 @@
+"""Does the mechanism work with a network? Games whose one reward lies at the end of a chain of steps."""
+
+from pser.studies import arms
+from pser.studies.measures import WHOLE_RUN
+from pser.studies.study import Contrast, Game, Study
+
+
+def cliffwalk(states: int, frames: int) -> Game:
+    """Blind Cliffwalk played online; half of the budget explores."""
+    return Game(
+        env=f"gym:pser/OnlineCliffwalk{states}-v0",
+        settings={
+            "budget_frames": frames,
+            "epsilon_decay_steps": frames // 2,
+            "log_period_frames": frames // 40,
+        },
+        take_off=0.1,
+    )
+
+
+STUDY = Study(
+    name="chain",
+    question="Does backward decay spread a reward along a chain when a network learns from it?",
+    arms=(
+        arms.UNIFORM,
+        arms.PER,
+        arms.PER_ETA,
+        arms.PSER_NO_ETA,
+        arms.PSER,
+        arms.PSER_TD,
+        arms.LAP,
+    ),
+    games=(
+        cliffwalk(8, 16_000),
+        cliffwalk(10, 24_000),
+        cliffwalk(12, 40_000),
+        Game(
+            env="gym:MountainCar-v0",
+            settings={"budget_frames": 60_000, "epsilon_decay_steps": 30_000, "log_period_frames": 1_500},
+            take_off=-195.0,
+        ),
+        Game(
+            env="gym:Acrobot-v1",
+            settings={"budget_frames": 30_000, "epsilon_decay_steps": 10_000, "log_period_frames": 750},
+            take_off=-300.0,
+        ),
+        Game(
+            env="gym:pser/MiniGrid-Empty-8x8-v0",
+            settings={"budget_frames": 40_000, "epsilon_decay_steps": 20_000, "log_period_frames": 1_000},
+            take_off=0.5,
+        ),
+    ),
+    seeds=10,
+    preset="classic",
+    settings={
+        "n_step": 1,  # longer returns would carry the reward back by themselves
+        "alpha": 0.6,
+        "epsilon_end": 0.05,
+        "eval_period_frames": 0,
+        "checkpoint_period_frames": 0,
+        "tensorboard": False,
+    },
+    measure=WHOLE_RUN,
+    contrasts=(
+        Contrast(arm="per", against="uniform", asks="Does PER help where the reward is far?"),
+        Contrast(arm="pser-eta0", against="per", asks="Does decay help (η = 0)?"),
+        Contrast(arm="pser", against="per", asks="Does PSER as published help?"),
+        Contrast(arm="pser", against="per-eta", asks="Does decay add anything to PER with η = 0.7?"),
+        Contrast(arm="pser-currenttd", against="per", asks="Does PSER with CurrentTD help?"),
+        Contrast(arm="lap", against="per", asks="Is LAP better than PER?"),
+    ),
+    stopping="after 10 seeds",
+    core_hours=4,
+)

@@ -1,0 +1,91 @@
+"""Carry out a study: its runs through an executor, each kept as it ends."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pser.errors import PserError
+from pser.learner.settings_json import to_json
+from pser.run.executor import Executor
+from pser.run.grid import carry_out, refuse_other_settings
+from pser.run.job import Job
+from pser.studies.record import Record, read_record, record_of
+from pser.studies.study import Planned, Study
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study lives: what is kept of it, and the folders of runs under way."""
+
+    kept: Path
+    scratch: Path
+
+    def record(self, run: Planned) -> Path:
+        """The file that is kept of a run."""
+        return self.kept / f"{run.path}.json"
+
+    def folder(self, run: Planned) -> Path:
+        """The folder of a run under way."""
+        return self.scratch / run.path
+
+
+def read_records(kept: Path) -> dict[str, Record]:
+    """Path of each kept run below the study's folder (without .json) → its record."""
+    files = sorted(kept.glob("*/*/seed-*.json"))
+    return {file.relative_to(kept).with_suffix("").as_posix(): read_record(file) for file in files}
+
+
+def conduct(
+    study: Study,
+    place: Place,
+    make_executor: Callable[[], Executor],
+    *,
+    command: str,
+    seeds: int | None = None,
+    max_seconds: float | None = None,
+) -> list[str]:
+    """Carry out what is missing, and return the names of the runs that failed.
+
+    Raises `pser.run.grid.TimeUpError` when the time is over; the runs then under way go on from their newest
+    checkpoint next time.
+    """
+    deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    while True:
+        records = read_records(place.kept)
+        missing = [run for run in study.runs(records, seeds) if run.path not in records]
+        if not missing:
+            return []
+        jobs = {run.path: _job(study, run, place, command) for run in missing}
+        by_name = {jobs[run.path].name: run for run in missing}
+
+        def keep(job: Job, by_name: dict[str, Planned] = by_name) -> None:
+            _keep(study, by_name[job.name], job, place)
+
+        with make_executor() as executor:
+            failed = carry_out(list(jobs.values()), executor, finished=keep, deadline=deadline)
+        if failed:
+            return [job.name for job in failed]
+
+
+def _job(study: Study, run: Planned, place: Place, command: str) -> Job:
+    settings = study.settings_of(run)
+    folder = place.folder(run)
+    refuse_other_settings(folder, settings)
+    return Job(run.name, folder, to_json(settings), study.preset_of(run.game), command)
+
+
+def _keep(study: Study, run: Planned, job: Job, place: Place) -> None:
+    """Write the record, then let go of the run's folder: only what is unfinished needs one."""
+    record_of(job.folder, study=study.name, arm=run.arm.name).write(place.record(run))
+    shutil.rmtree(job.folder)
+    job.folder.with_name(job.folder.name + ".log").unlink(missing_ok=True)
+
+
+def default_place(study: Study, kept: Path | None, scratch: Path | None) -> Place:
+    """results/studies/NAME and runs/studies/NAME, below the current folder, unless others are named."""
+    place = Place(kept or Path("results/studies") / study.name, scratch or Path("runs/studies") / study.name)
+    if place.kept.resolve() == place.scratch.resolve():
+        raise PserError(f"records and runs need different folders, got {place.kept} for both: name another")
+    return place

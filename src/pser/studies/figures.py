@@ -1,0 +1,74 @@
+"""The figures of a study: learning curves a game, and each run's measure."""
+
+from pathlib import Path
+
+import numpy as np
+
+from pser.analysis.colours import PALETTE
+from pser.analysis.report.curves import over_seeds, shared_frames
+from pser.analysis.report.runs import Series
+from pser.analysis.style import new_grid, save
+from pser.studies.results import Results
+
+
+def draw_figures(results: Results, folder: Path) -> list[Path]:
+    """Write them as PNG and SVG."""
+    return [*_curves(results, folder), *_measures(results, folder)]
+
+
+def _curves(results: Results, folder: Path) -> list[Path]:
+    games, arms = results.study.games, results.study.arms
+    figure, panels = new_grid(len(games), 3, 3.6, 2.6)
+    for game, axes in zip(games, panels, strict=True):
+        for number, arm in enumerate(arms):
+            series = [
+                Series(
+                    np.array([frames for frames, count, _ in record.curve if count]),
+                    np.array([mean for _, count, mean in record.curve if count]),
+                )
+                for record in results.records.values()
+                if record.arm == arm.name and record.env.casefold() == game.env.casefold()
+            ]
+            series = [one for one in series if len(one)]
+            if not series:
+                continue
+            curve = over_seeds(arm.name, series, shared_frames(series))
+            if curve is not None:
+                style = "-" if number < len(PALETTE) else "--"
+                axes.plot(
+                    shared_frames(series),
+                    curve.mean,
+                    style,
+                    color=PALETTE[number % len(PALETTE)],
+                    lw=1.2,
+                    label=arm.name,
+                )
+        axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
+        axes.set_xlabel("frames")
+    panels[0].set_ylabel("training return, mean over seeds")
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    if handles:
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=5, fontsize=8)
+    return save(figure, folder, "curves")
+
+
+def _measures(results: Results, folder: Path) -> list[Path]:
+    """A dot a run, a bar at the mean."""
+    games, arms = results.study.games, results.study.arms
+    figure, panels = new_grid(len(games), 3, 3.6, 0.5 + 0.22 * len(arms) + 0.6)
+    for game, axes in zip(games, panels, strict=True):
+        for number, arm in enumerate(arms):
+            cell = results.cells[game.env, arm.name]
+            colour = PALETTE[number % len(PALETTE)]
+            axes.plot(cell.values, np.full(len(cell.values), number), "o", ms=3.5, color=colour, alpha=0.7)
+            if len(cell.values):
+                axes.plot([cell.mean], [number], "|", ms=12, mew=2, color=colour)
+        axes.set_yticks(range(len(arms)), [arm.name for arm in arms], fontsize=7)
+        axes.set_ylim(len(arms) - 0.5, -0.5)
+        axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
+        axes.grid(True, axis="x")
+    return save(figure, folder, "measures")

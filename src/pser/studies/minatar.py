@@ -1,0 +1,61 @@
+"""Does PSER help? Five MinAtar games, and the controls that tell its parts from each other."""
+
+from pser.studies import arms
+from pser.studies.study import Contrast, Game, Study
+
+BASE = {
+    "num_envs": 8,
+    "update_period_steps": 4,
+    "target_period_steps": 4_000,
+    "alpha": 0.6,
+    "budget_frames": 500_000,
+    "eval_period_frames": 0,
+    "checkpoint_period_frames": 50_000,
+    "tensorboard": False,
+}
+"""Eight environments, one update per four frames: a third of the time of the usual MinAtar set-up."""
+MAIN = 5
+"""Seeds of the arms that the main contrasts are about."""
+
+STUDY = Study(
+    name="minatar",
+    question="Does PSER help on MinAtar, and which part of it?",
+    arms=(
+        arms.with_seeds(arms.UNIFORM, MAIN),
+        arms.ROTA,
+        arms.with_seeds(arms.PER, MAIN),
+        arms.with_seeds(arms.PER_LOSS, MAIN),
+        arms.PER_ETA,
+        arms.with_seeds(arms.PSER, MAIN),
+        arms.PSER_LOSS,
+        arms.PSER_TD,
+        arms.PSER_LONG,
+    ),
+    games=(
+        Game(env="minatar:breakout"),
+        Game(env="minatar:freeway", take_off=3.0, seeds=5),
+        Game(env="minatar:asterix"),
+        Game(env="minatar:seaquest"),
+        Game(env="minatar:space_invaders"),
+    ),
+    seeds=3,
+    settings=BASE,
+    contrasts=(
+        Contrast(arm="pser", against="per", asks="Is PSER as published better than PER?"),
+        Contrast(arm="per", against="uniform", asks="Is PER better than uniform replay?"),
+        Contrast(arm="pser", against="uniform", asks="Is PSER as published better than uniform replay?"),
+        Contrast(arm="pser", against="rota", asks="Is PSER as published more than a rota by replay count?"),
+        Contrast(arm="pser", against="per-eta", asks="Does decay add anything to PER with η?"),
+        Contrast(arm="per-eta", against="per", asks="Does η alone help PER?"),
+        Contrast(arm="per-loss", against="per", asks="Does a sharper priority (the loss) help PER?"),
+        Contrast(
+            arm="pser-loss-long",
+            against="per-loss",
+            asks="Does decay help where it has mass (η = 0, ρ = 0.8)?",
+        ),
+        Contrast(arm="pser-currenttd", against="pser", asks="Is CurrentTD better than MaxPrio in PSER?"),
+    ),
+    stopping="after 3 seeds of all arms and 5 of uniform, per, per-loss, pser and the other arm with the highest mean "
+    "rank over the games at 3 seeds; seeds are added to all arms of a contrast, never to one alone",
+    core_hours=11,
+)

@@ -1,0 +1,134 @@
+"""The report of a study: one Markdown page with tables and figures, written from the records alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pser.analysis.paper.text import table
+from pser.studies.declaration import TEST
+from pser.studies.record import Record
+from pser.studies.results import Cell, Results, Tested, results_of
+from pser.studies.sources import source_table
+from pser.studies.study import Contrast, Study
+
+
+def write_report(study: Study, records: Mapping[str, Record], folder: Path, seeds: int | None = None) -> Path:
+    """Write README.md and its figures into the study's folder; the page's path."""
+    from pser.studies.figures import draw_figures
+
+    results = results_of(study, records, seeds)
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = draw_figures(results, folder / "figures") if results.records else []
+    page = folder / "README.md"
+    page.write_text(render(results, [path.relative_to(folder).as_posix() for path in figures]))
+    return page
+
+
+def render(results: Results, figures: list[str]) -> str:
+    """The page."""
+    study = results.study
+    parts = [
+        f"# Study: {study.name}",
+        f"**{study.question}**",
+        f"{progress(results)} Written by `pser study {study.name} --report` from the records beside this page.",
+        "## Answers",
+        tested_table(results) if study.contrasts else "The study describes; it compares nothing.",
+        f"*Measure*: {study.measure.about}. *Test*: {TEST}. *Probability*: that a run of the first arm scores "
+        "higher than one of the second on the same game, averaged over games, with its 95% bootstrap interval.",
+        "## To keep in mind",
+        "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.stopping}")),
+        "## Measure of each arm",
+        measure_table(results),
+        "Mean ± standard error over seeds (number of seeds); – where no run has finished.",
+    ]
+    if any(cell.taken_off for cell in results.cells.values()):
+        parts += ["### Runs that took off", take_off_table(results), TAKE_OFF]
+    sources = source_table(results)
+    if sources:
+        parts += ["## Where the sampling mass comes from", sources, SOURCES]
+    parts += [f"![{Path(figure).stem}]({figure})" for figure in figures if figure.endswith(".png")]
+    parts += ["## Arms", table(["arm", "what it is"], [[arm.name, arm.about] for arm in study.arms])]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+TAKE_OFF = "Runs whose measure is above the line, and the 95% interval of their share (Clopper and Pearson)."
+SOURCES = (
+    "Shares of the sampling mass at the end of the runs, means over all games and seeds: never replayed since "
+    "insertion, kept by η, set by the transition's own TD error, handed down by backward decay. ESS: effective "
+    "sample size as a share of the memory."
+)
+
+
+def progress(results: Results) -> str:
+    """How much of the study is there, and what it cost."""
+    done = len(results.records)
+    return f"{done} of {results.planned} runs so far, {results.core_hours:.1f} core-hours."
+
+
+def tested_table(results: Results) -> str:
+    """The contrasts, one line each."""
+    header = ["question", "arms", "verdict", "probability", "p (corrected)", "games ahead", "seeds"]
+    told = {tested.contrast: _tested_row(tested) for tested in results.tested}
+    rows = [
+        told.get(contrast, [contrast.asks, _arms(contrast), "no runs yet", "–", "–", "–", "–"])
+        for contrast in results.study.contrasts
+    ]
+    return table(header, rows)
+
+
+def _arms(contrast: Contrast) -> str:
+    return f"{contrast.arm} against {contrast.against}"
+
+
+def _tested_row(tested: Tested) -> list[str]:
+    probability = tested.probability
+    return [
+        tested.contrast.asks,
+        _arms(tested.contrast),
+        tested.verdict,
+        f"{probability.value:.2f} [{probability.low:.2f}, {probability.high:.2f}]",
+        f"{tested.p_value:.3f} ({tested.corrected:.3f})",
+        f"{tested.wins} of {len(tested.games)}",
+        str(tested.seeds),
+    ]
+
+
+def measure_table(results: Results) -> str:
+    """Arms down, games across."""
+    study = results.study
+    rows = [
+        [arm.name, *(_mean_text(results.cells[game.env, arm.name]) for game in study.games)]
+        for arm in study.arms
+    ]
+    return table(["arm", *(short_name(game.env) for game in study.games)], rows)
+
+
+def short_name(env: str) -> str:
+    """The game without its family."""
+    return env.rpartition(":")[2].removeprefix("pser/")
+
+
+def _mean_text(cell: Cell) -> str:
+    count = len(cell.values)
+    if not count:
+        return "–"
+    error = f" ± {cell.error:.2g}" if count > 1 else ""
+    return f"{cell.mean:.3g}{error} ({count})"
+
+
+def take_off_table(results: Results) -> str:
+    """Share of runs that took off, where a game has a line."""
+    games = [game for game in results.study.games if game.take_off is not None]
+    rows = []
+    for arm in results.study.arms:
+        shares = [results.cells[game.env, arm.name] for game in games]
+        rows.append([arm.name, *(_share_text(cell) for cell in shares)])
+    header = ["arm", *(f"{short_name(game.env)} > {game.take_off:g}" for game in games)]
+    return table(header, rows)
+
+
+def _share_text(cell: Cell) -> str:
+    share = cell.taken_off
+    if share is None:
+        return "–"
+    hits = round(share.value * len(cell.values))
+    return f"{hits} of {len(cell.values)} [{share.low:.2f}, {share.high:.2f}]"

@@ -1,0 +1,198 @@
+"""What a study's records say: the measure of each arm on each game, and the declared contrasts tested."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pser.analysis.statistics.bootstrap import Estimate, improvement_interval
+from pser.analysis.statistics.comparisons import holm
+from pser.analysis.statistics.permutation import arrangements, permutation_p_value
+from pser.analysis.statistics.shares import share_above
+from pser.studies.record import Record
+from pser.studies.study import Arm, Contrast, Game, Study
+
+FloatArray = NDArray[np.float64]
+SHOWN = 0.05
+"""Corrected p-values below this call a difference shown."""
+PERMUTATIONS, RESAMPLES, SEED = 20_000, 2_000, 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One arm on one game."""
+
+    game: Game
+    arm: Arm
+    values: FloatArray
+    """The measure, a value a seed."""
+    taken_off: Estimate | None
+    """Share of runs above the game's take-off line, if it has one and there are runs."""
+
+    @property
+    def mean(self) -> float:
+        """Mean over seeds; NaN without runs."""
+        return float(self.values.mean()) if len(self.values) else float("nan")
+
+    @property
+    def error(self) -> float:
+        """Standard error over seeds; NaN with fewer than two."""
+        count = len(self.values)
+        return float(self.values.std(ddof=1) / count**0.5) if count > 1 else float("nan")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """A declared contrast with what the records say about it."""
+
+    contrast: Contrast
+    games: tuple[str, ...]
+    """The games on which both arms have runs."""
+    seeds: int
+    """Fewest seeds of either arm on any of these games."""
+    runs: int
+    """Runs of both arms that were compared."""
+    wins: int
+    """Games on which the arm's mean is the higher."""
+    probability: Estimate
+    """That a run of the arm scores higher than one of the other, averaged over games."""
+    p_value: float
+    corrected: float
+    """Holm's correction over all tested contrasts of the study."""
+    smallest: float
+    """The p-value of a clean sweep, before correction: what these seeds can prove at best."""
+
+    @property
+    def verdict(self) -> str:
+        """yes, no (the other is ahead), or what is not known."""
+        if self.corrected < SHOWN:
+            return "higher" if self.probability.value > 0.5 else "lower"
+        return "too few runs" if self.smallest >= SHOWN else "no difference shown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """Everything a report is written from."""
+
+    study: Study
+    records: Mapping[str, Record]
+    planned: int
+    cells: dict[tuple[str, str], Cell]
+    """(game, arm) → its runs."""
+    tested: tuple[Tested, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def core_hours(self) -> float:
+        """Processor time of the kept runs."""
+        return sum(record.cpu_seconds or 0.0 for record in self.records.values()) / 3600
+
+
+def results_of(study: Study, records: Mapping[str, Record], seeds: int | None = None) -> Results:
+    """Measure and test what is there."""
+    planned = study.runs(records, seeds)
+    own = {path: record for path, record in records.items() if _is_of(record, study)}
+    cells = {
+        (game.env, arm.name): _cell(study, game, arm, list(own.values()))
+        for game in study.games
+        for arm in study.arms
+    }
+    return Results(
+        study=study,
+        records=own,
+        planned=len(planned),
+        cells=cells,
+        tested=tuple(_tested(study, cells)),
+        notes=tuple(_notes(study, own, records)),
+    )
+
+
+def _is_of(record: Record, study: Study) -> bool:
+    return record.arm in {arm.name for arm in study.arms} and _game_of(record, study) is not None
+
+
+def _game_of(record: Record, study: Study) -> Game | None:
+    named = [game for game in study.games if game.env.casefold() == record.env.casefold()]
+    return named[0] if named else None
+
+
+def _cell(study: Study, game: Game, arm: Arm, records: Sequence[Record]) -> Cell:
+    measured = [
+        study.measure.compute(record.curve)
+        for record in records
+        if record.arm == arm.name and _game_of(record, study) == game
+    ]
+    values = np.array([value for value in measured if value is not None], dtype=np.float64)
+    share = None if game.take_off is None or not len(values) else share_above(values, game.take_off)
+    return Cell(game=game, arm=arm, values=values, taken_off=share)
+
+
+def _tested(study: Study, cells: Mapping[tuple[str, str], Cell]) -> list[Tested]:
+    rng = np.random.default_rng(SEED)
+    found = []
+    for contrast in study.contrasts:
+        pairs = [
+            (game.env, cells[game.env, contrast.arm].values, cells[game.env, contrast.against].values)
+            for game in study.games
+        ]
+        pairs = [(env, x, y) for env, x, y in pairs if len(x) and len(y)]
+        if not pairs:
+            continue
+        xs, ys = [x for _, x, _ in pairs], [y for _, _, y in pairs]
+        p_value = permutation_p_value(xs, ys, rng, permutations=PERMUTATIONS)
+        probability = improvement_interval(xs, ys, rng, resamples=RESAMPLES)
+        found.append((contrast, pairs, probability, p_value, min(1.0, 2 / arrangements(xs, ys))))
+    corrected = holm([p_value for _, _, _, p_value, _ in found])
+    return [
+        Tested(
+            contrast=contrast,
+            games=tuple(env for env, _, _ in pairs),
+            seeds=min(min(len(x), len(y)) for _, x, y in pairs),
+            runs=sum(len(x) + len(y) for _, x, y in pairs),
+            wins=sum(x.mean() > y.mean() for _, x, y in pairs),
+            probability=probability,
+            p_value=p_value,
+            corrected=after,
+            smallest=smallest,
+        )
+        for (contrast, pairs, probability, p_value, smallest), after in zip(found, corrected, strict=True)
+    ]
+
+
+def _notes(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]) -> list[str]:
+    notes = []
+    if len(own) < len(all_of):
+        notes.append(f"{len(all_of) - len(own)} records are of arms or games that are not declared: left out")
+    commits: dict[str, set[str]] = {}
+    for record in own.values():
+        commits.setdefault(record.commit or "unknown", set()).add(record.arm)
+    if len(commits) > 1:
+        listed = "; ".join(
+            f"{commit[:10]} ({', '.join(sorted(arms))})" for commit, arms in sorted(commits.items())
+        )
+        notes.append(f"the runs were made with different versions of the program: {listed}")
+    if any(commit.endswith("-dirty") for commit in commits):
+        notes.append("some runs were made with a program that had changes not committed")
+    changed = sorted({difference for record in own.values() for difference in _differences(study, record)})
+    if changed:
+        notes.append(f"some runs had other settings than are declared now: {', '.join(changed)}")
+    return notes
+
+
+def _differences(study: Study, record: Record) -> list[str]:
+    """Settings of a record that differ from those declared; new settings, unknown when it was made, do not count."""
+    from pser.analysis.report.runs import flatten
+    from pser.learner.settings_json import to_json
+    from pser.studies.study import Planned
+
+    game = _game_of(record, study)
+    assert game is not None
+    arm = next(arm for arm in study.arms if arm.name == record.arm)
+    declared = flatten(to_json(study.settings_of(Planned(game, arm, record.seed))))
+    made = flatten(record.settings)
+    return [
+        f"{key.rpartition('.')[2]} of {arm.name}"
+        for key, value in declared.items()
+        if key in made and made[key] != value and key != "game.env"
+    ]

@@ -1,0 +1,162 @@
+"""What a study is: question, arms, games, seeds, budget, measure and test, declared before the first run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pser.errors import PserError
+from pser.studies.measures import LAST_TENTH, Measure
+
+if TYPE_CHECKING:
+    from pser.learner.settings import TrainSettings
+    from pser.studies.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One of the methods that are compared."""
+
+    name: str
+    """Short name, also of its folder."""
+    about: str
+    """What it is, in a few words."""
+    settings: Mapping[str, Any]
+    """The settings in which it differs from the others."""
+    seeds: int | None = None
+    """Seeds of this arm; None takes the study's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """A game of the study, with its budget."""
+
+    env: str
+    """The game, as `pser train` names it."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of this game alone, over those of the study."""
+    seeds: int | None = None
+    """Seeds on this game; None takes the study's."""
+    take_off: float | None = None
+    """A run whose measure exceeds this has met the reward and learned from it; None: not asked."""
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder its records are in."""
+        return self.env.rpartition("pser/")[2].replace(":", "-").replace("/", "-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """A comparison that the study was made for."""
+
+    arm: str
+    against: str
+    asks: str
+    """The question that it answers, as a sentence."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a study."""
+
+    game: Game
+    arm: Arm
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """As tables and messages call it."""
+        return f"{self.game.env} {self.arm.name} seed {self.seed}"
+
+    @property
+    def path(self) -> str:
+        """Where it is kept, below the study's folder."""
+        return f"{self.game.folder}/{self.arm.name}/seed-{self.seed}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A declared experiment; its runs are the grid of games, arms and seeds."""
+
+    name: str
+    question: str
+    arms: tuple[Arm, ...]
+    games: tuple[Game, ...]
+    seeds: int
+    """Seeds of each arm on each game, unless these have their own number."""
+    preset: str | None = None
+    """The preset the settings start from; None takes that of each game's family."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of all runs, over the preset's."""
+    measure: Measure = LAST_TENTH
+    """The number that stands for a run."""
+    contrasts: tuple[Contrast, ...] = ()
+    """The comparisons to be tested; their p-values are corrected together."""
+    stopping: str
+    """When the study ends, whatever it shows."""
+    core_hours: float
+    """About what all its runs take."""
+
+    def __post_init__(self) -> None:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) < len(names):
+            raise PserError(f"arms need names of their own, got {', '.join(names)}: rename one")
+        for contrast in self.contrasts:
+            for name in (contrast.arm, contrast.against):
+                if name not in names:
+                    raise PserError(f"a contrast names arms of its study, got {name!r}: declare that arm")
+        if not names or not self.games or self.seeds < 1:
+            raise PserError(f"a study needs an arm, a game and a seed, {self.name} lacks one: declare it")
+
+    def runs(self, records: "Mapping[str, Record]", seeds: int | None = None) -> Sequence[Planned]:
+        """The runs in order: the first seed of all games and arms before the second, so every stop is balanced.
+
+        `records` holds what is finished, by path, for studies that choose their next runs by it.
+        """
+        del records
+        return list(self._grid(seeds))
+
+    def _grid(self, seeds: int | None) -> Iterable[Planned]:
+        counts = {
+            (game.env, arm.name): seeds or max(arm.seeds or self.seeds, game.seeds or self.seeds)
+            for game in self.games
+            for arm in self.arms
+        }
+        for seed in range(max(counts.values())):
+            for game in self.games:
+                for arm in self.arms:
+                    if seed < counts[game.env, arm.name]:
+                        yield Planned(game, arm, seed)
+
+    def settings_of(self, run: Planned) -> "TrainSettings":
+        """All settings of one run."""
+        from pser.learner.presets import preset_settings
+
+        changes = {**self.settings, **run.game.settings, **run.arm.settings, "seed": run.seed}
+        return preset_settings(self.preset_of(run.game), run.game.env).override(changes)
+
+    def budget_frames(self, game: Game) -> int:
+        """Frames of one run of the game."""
+        return self.settings_of(Planned(game, self.arms[0], 0)).run.budget_frames
+
+    def preset_of(self, game: Game) -> str:
+        """The preset that a game's settings start from."""
+        from pser.learner.presets import default_preset
+
+        return self.preset or default_preset(game.env)
+
+    def only(self, arms: Sequence[str] = (), games: Sequence[str] = ()) -> "Study":
+        """The study restricted to some arms and games; contrasts between others are left out."""
+        kept_arms = tuple(arm for arm in self.arms if not arms or arm.name in arms)
+        kept_games = tuple(game for game in self.games if not games or game.env in games)
+        _refuse_unknown("arm", arms, [arm.name for arm in self.arms])
+        _refuse_unknown("game", games, [game.env for game in self.games])
+        names = {arm.name for arm in kept_arms}
+        contrasts = tuple(c for c in self.contrasts if {c.arm, c.against} <= names)
+        return replace(self, arms=kept_arms, games=kept_games, contrasts=contrasts)
+
+
+def _refuse_unknown(what: str, named: Sequence[str], known: Sequence[str]) -> None:
+    for name in named:
+        if name not in known:
+            raise PserError(f"the study has no {what} {name!r}: choose from {', '.join(known)}")

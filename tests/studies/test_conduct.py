@@ -1,0 +1,136 @@
+"""Carrying out a study: every finished run is kept, and nothing is run twice."""
+
+from concurrent.futures import Future
+
+import pytest
+
+from pser.cli import main
+from pser.run.executor import LocalProcesses, Outcome
+from pser.run.job import carry_out
+from pser.studies.conduct import Place, conduct, read_records
+from pser.studies.status import status_lines
+
+from .synthetic import small_study
+
+
+class Here:
+    """An executor that trains in this process, and fails the jobs it is told to, or stops before them."""
+
+    def __init__(self, failing=(), stop_at=None):
+        self.failing, self.stop_at, self.done = failing, stop_at, []
+
+    def submit(self, job):
+        future: Future[Outcome] = Future()
+        if job.name == self.stop_at:
+            raise KeyboardInterrupt
+        if job.name in self.failing:
+            future.set_result(Outcome(2, "pser: it broke"))
+            return future
+        carry_out(job)
+        self.done.append(job.name)
+        future.set_result(Outcome(0, ""))
+        return future
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path / "kept", tmp_path / "scratch")
+
+
+def test_a_study_keeps_its_runs_and_is_not_run_again(place):
+    study, executor = small_study(seeds=1), Here()
+    assert conduct(study, place, lambda: executor, command="pser study small") == []
+    assert executor.done == [run.name for run in study.runs({})]
+    kept = read_records(place.kept)
+    assert list(kept) == sorted(run.path for run in study.runs({}))
+    one = kept["gym-CartPole-v1/pser/seed-0"]
+    assert (one.study, one.env, one.arm, one.seed) == ("small", "gym:CartPole-v1", "pser", 0)
+    assert one.train["frames"] == [12, 20, 32, 40, 52, 60]  # four environments overshoot a period
+    assert (one.final["frames"], one.command) == (60, "pser study small")
+    assert one.train["memory.effective_sample_size"][-1] > 0
+    assert not list(place.scratch.rglob("manifest.json"))  # what is kept needs no folder of its own
+    assert max(path.stat().st_size for path in place.kept.rglob("*.json")) < 60_000
+    again = Here()
+    assert conduct(study, place, lambda: again, command="") == []
+    assert again.done == []
+
+
+def test_a_stop_loses_no_finished_run_and_seeds_top_up(place):
+    study = small_study(seeds=1)
+    last = study.runs({})[-1].name
+    with pytest.raises(KeyboardInterrupt):
+        conduct(study, place, lambda: Here(stop_at=last), command="")
+    assert len(list(place.scratch.rglob("manifest.json"))) == 3  # finished, not yet collected
+    executor = Here()
+    conduct(study, place, lambda: executor, command="")
+    assert executor.done == [last]
+    assert len(read_records(place.kept)) == 4
+    conduct(study, place, lambda: executor, command="", seeds=2)
+    assert executor.done[1:] == [run.name for run in study.runs({}, 2)[4:]]
+
+
+def test_a_failed_run_is_named_and_the_others_are_kept(place):
+    study = small_study(seeds=1)
+    bad = study.runs({})[1].name
+    assert conduct(study, place, lambda: Here(failing={bad}), command="") == [bad]
+    assert len(read_records(place.kept)) == 3
+
+
+def test_the_status_counts_runs(place):
+    study = small_study(seeds=2)
+    conduct(study.only(arms=["pser"]), place, Here, command="", seeds=1)
+    lines = list(status_lines(study, place))
+    assert lines[0].split() == ["gym:CartPole-v1", "uniform", "0", "of", "2"]
+    assert lines[1].split() == ["gym:CartPole-v1", "pser", "1", "of", "2"]
+    assert lines[-1].startswith("2 of 8 runs so far")
+
+
+def test_a_runs_processor_time_is_kept(place):
+    study = small_study(seeds=1).only(arms=["pser"], games=["gym:CartPole-v1"])
+    conduct(study, place, lambda: LocalProcesses(1), command="")
+    (kept,) = read_records(place.kept).values()
+    assert kept.cpu_seconds > 0
+
+
+def test_the_command_runs_a_users_study_and_reports_it(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from tests.studies.synthetic import small_study\n"
+        "STUDY = small_study(name='mine', seeds=1).only(games=['gym:CartPole-v1'])\n"
+    )
+    flags = ["--results", str(tmp_path / "kept"), "--scratch", str(tmp_path / "scratch")]
+    assert main(["study", str(path), *flags, "--jobs", "2"]) == 0
+    assert main(["study", str(path), *flags, "--status"]) == 0
+    assert "2 of 2 runs so far" in capsys.readouterr().out
+    assert main(["study", str(path), *flags, "--report"]) == 0
+    page = (tmp_path / "kept" / "README.md").read_text()
+    assert "Is PSER better?" in page
+    assert (tmp_path / "kept" / "figures" / "curves.png").exists()
+
+
+def test_a_study_stops_when_its_time_is_up_and_goes_on(tmp_path, capsys):
+    path = tmp_path / "long.py"
+    path.write_text(
+        "from tests.studies.synthetic import SMALL, small_study\n"
+        "STUDY = small_study(name='long', settings={**SMALL, 'budget_frames': 10_000_000})\n"
+    )
+    flags = ["--results", str(tmp_path / "kept"), "--scratch", str(tmp_path / "scratch")]
+    assert main(["study", str(path), *flags, "--max-minutes", "0.001"]) == 0
+    assert "the time is up" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [[], ["nobody"], ["check", "--jobs", "0"], ["check", "--arms", "nobody"]])
+def test_mistakes_end_with_one_line(flags, capsys):
+    assert main(["study", *flags]) == 2
+    assert capsys.readouterr().err.startswith("pser: ")
+
+
+def test_the_list_prints_every_declaration(capsys):
+    assert main(["study", "--list"]) == 0
+    assert "minatar: Does PSER help" in capsys.readouterr().out

@@ -1,0 +1,98 @@
+"""What the records of a study say, and what they must not say."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from pser.studies.report import render
+from pser.studies.results import results_of
+from pser.studies.study import Contrast
+
+from .synthetic import records, small_study
+
+
+def test_a_clean_sweep_of_enough_seeds_is_a_difference_shown():
+    study = small_study(seeds=4)
+    results = results_of(study, records(study, {"pser": [5, 6, 7, 8], "uniform": [1, 2, 3, 4]}))
+    (tested,) = results.tested
+    assert tested.probability.value == 1.0
+    assert tested.p_value == pytest.approx(
+        2 / 70**2
+    )  # two sweeps of all ways to deal 4 + 4 runs on two games
+    assert tested.verdict == "higher"
+    assert (tested.wins, tested.seeds, tested.runs) == (2, 4, 16)
+    worse = results_of(study, records(study, {"uniform": [5, 6, 7, 8], "pser": [1, 2, 3, 4]}))
+    assert worse.tested[0].verdict == "lower"
+
+
+def test_one_seed_each_proves_nothing():
+    study = small_study(seeds=1)
+    (tested,) = results_of(study, records(study, {"pser": [5], "uniform": [1]})).tested
+    assert tested.p_value == tested.smallest == 0.5
+    assert tested.verdict == "too few runs"
+
+
+def test_overlapping_runs_show_no_difference():
+    study = small_study(seeds=4)
+    levels = {"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]}
+    (tested,) = results_of(study, records(study, levels)).tested
+    assert tested.verdict == "no difference shown"
+
+
+def test_p_values_are_corrected_for_the_number_of_contrasts():
+    contrasts = tuple(
+        Contrast(arm=arm, against=against, asks="?")
+        for arm, against in (("pser", "uniform"), ("uniform", "pser"), ("pser", "pser"))
+    )
+    study = small_study(seeds=3, contrasts=contrasts)
+    tested = results_of(study, records(study, {"pser": [4, 5, 6], "uniform": [1, 2, 3]})).tested
+    assert [one.p_value for one in tested] == pytest.approx([1 / 200, 1 / 200, 1.0])
+    assert [one.corrected for one in tested] == pytest.approx([3 / 200, 3 / 200, 1.0])
+
+
+def test_games_on_which_an_arm_has_no_run_yet_are_not_compared():
+    study = small_study()
+    found = records(study, {"pser": [2], "uniform": [1]})
+    del found["OnlineCliffwalk6-v0/pser/seed-0"]
+    (tested,) = results_of(study, found).tested
+    assert tested.games == ("gym:CartPole-v1",)
+
+
+def test_mean_error_and_share_that_took_off():
+    study = small_study(seeds=3)
+    results = results_of(study, records(study, {"pser": [0.0, 1.0, 2.0]}))
+    cell = results.cells["gym:pser/OnlineCliffwalk6-v0", "pser"]
+    assert (cell.mean, cell.error) == (1.0, pytest.approx(np.sqrt(1 / 3)))
+    assert cell.taken_off.value == pytest.approx(2 / 3)
+    assert np.isnan(results.cells["gym:CartPole-v1", "uniform"].mean)
+
+
+def test_different_commits_are_told():
+    study = small_study()
+    found = records(study, {"pser": [1, 2]}) | {
+        path: dataclasses.replace(one, commit="fedcba9876543210-dirty")
+        for path, one in records(study, {"uniform": [1, 2]}).items()
+    }
+    notes = " ".join(results_of(study, found).notes)
+    assert "different versions" in notes
+    assert "0123456789 (pser)" in notes
+    assert "not committed" in notes
+    assert results_of(study, records(study, {"pser": [1]})).notes == ()
+
+
+def test_records_made_with_other_settings_are_told():
+    study = small_study()
+    found = records(study, {"pser": [1, 2]})
+    changed = dataclasses.replace(study, settings={**study.settings, "capacity": 200})
+    assert "capacity of pser" in " ".join(results_of(changed, found).notes)
+
+
+def test_a_page_says_how_much_of_the_study_is_there():
+    study = small_study(seeds=3)
+    page = render(results_of(study, records(study, {"pser": [1.0], "uniform": [2.0]})), [])
+    assert "4 of 12 runs so far, 4.0 core-hours." in page
+    assert "| Is PSER better? | pser against uniform | too few runs |" in page
+    empty = render(results_of(study, {}), [])
+    assert "0 of 12 runs so far" in empty
+    assert "no runs yet" in empty

@@ -1,0 +1,102 @@
+"""What a study declares, and the order of its runs."""
+
+import pytest
+
+from pser.errors import PserError
+from pser.studies.catalogue import NAMES, find_study
+from pser.studies.declaration import declaration
+from pser.studies.study import Arm, Contrast, Game
+
+from .synthetic import small_study
+
+
+def test_the_first_seed_of_everything_comes_before_any_second():
+    study = small_study(seeds=3)
+    runs = study.runs({})
+    assert [run.seed for run in runs] == [0] * 4 + [1] * 4 + [2] * 4
+    assert {(run.game.env, run.arm.name) for run in runs[:4]} == {
+        (game.env, arm.name) for game in study.games for arm in study.arms
+    }
+
+
+def test_arms_and_games_may_have_more_seeds():
+    arms = (
+        Arm(name="a", about="", settings={"replay": "per"}, seeds=3),
+        Arm(name="b", about="", settings={"replay": "uniform"}),
+    )
+    games = (Game(env="gym:CartPole-v1"), Game(env="gym:Acrobot-v1", seeds=4))
+    runs = small_study(seeds=2, arms=arms, games=games, contrasts=()).runs({})
+    counts = {
+        (env, arm): sum(run.game.env == env and run.arm.name == arm for run in runs)
+        for env in ("gym:CartPole-v1", "gym:Acrobot-v1")
+        for arm in ("a", "b")
+    }
+    assert list(counts.values()) == [3, 2, 4, 4]
+
+
+def test_more_seeds_top_every_arm_up():
+    assert len(small_study(seeds=2).runs({}, seeds=5)) == 20
+
+
+def test_the_arms_settings_win_over_the_games_and_these_over_the_studys():
+    study = small_study(
+        settings={"budget_frames": 10, "capacity": 100, "alpha": 0.1},
+        games=(Game(env="gym:CartPole-v1", settings={"budget_frames": 20, "alpha": 0.2}),),
+        arms=(Arm(name="x", about="", settings={"replay": "per", "alpha": 0.3}),),
+        contrasts=(),
+    )
+    (run,) = study.runs({}, seeds=1)
+    settings = study.settings_of(run)
+    assert (settings.run.budget_frames, settings.replay.capacity) == (20, 100)
+    assert settings.replay.prioritization().alpha == 0.3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_run_of_every_declared_study_has_valid_settings(name):
+    study = find_study(name)
+    runs = study.runs({})
+    assert len({run.path for run in runs}) == len(runs)
+    for run in runs:
+        study.settings_of(run)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_declaration_names_all_that_decides(name):
+    study = find_study(name)
+    text = declaration(study)
+    wanted = [study.question, study.measure.about, study.stopping]
+    wanted += [arm.about for arm in study.arms] + [game.env for game in study.games]
+    wanted += [contrast.asks for contrast in study.contrasts]
+    assert not [words for words in wanted if words not in text]
+
+
+def test_two_arms_of_one_name_are_refused():
+    arm = Arm(name="a", about="", settings={})
+    with pytest.raises(PserError, match="names of their own"):
+        small_study(arms=(arm, arm), contrasts=())
+
+
+def test_a_contrast_with_an_unknown_arm_is_refused():
+    with pytest.raises(PserError, match="'nobody'"):
+        small_study(contrasts=(Contrast(arm="nobody", against="pser", asks="?"),))
+
+
+def test_a_part_of_a_study_keeps_the_contrasts_it_can_answer():
+    study = small_study()
+    assert study.only(games=["gym:CartPole-v1"]).contrasts == study.contrasts
+    assert study.only(arms=["pser"]).contrasts == ()
+    with pytest.raises(PserError, match="no arm 'nobody'"):
+        study.only(arms=["nobody"])
+
+
+def test_a_file_of_ones_own_declares_a_study(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from tests.studies.synthetic import small_study\nSTUDY = small_study(name='mine')\n")
+    assert find_study(str(path)).name == "mine"
+    path.write_text("STUDY = 1\n")
+    with pytest.raises(PserError, match="must declare STUDY"):
+        find_study(str(path))
+    with pytest.raises(PserError, match="no file"):
+        find_study(str(tmp_path / "other.py"))
+    with pytest.raises(PserError, match="no study 'other'"):
+        find_study("other")
