@@ -167,6 +167,10 @@ class PriorityIndex:
         )
         self._kernel.cut(int(stream))
 
+    def reseed(self, seed: int | np.random.Generator | None) -> None:
+        """Draw from a new random generator from here on."""
+        self._use(np.random.default_rng(seed))
+
     def stats(self) -> dict[str, float]:
         """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
         return self._kernel.stats()
