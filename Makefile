@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-asan test-compilers test-thorough lint format demo bench bench-train drift stress docs clean
+.PHONY: help build test test-asan test-tsan test-compilers test-thorough lint format demo bench bench-train drift stress docs clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -56,6 +56,19 @@ KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_le
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
 	PSER_EXPECT_SANITIZER=address PYTHONPATH=build/kernel-asan .venv-kernels/bin/python -m pytest $(KERNEL_TESTS)
+
+.stamps/tsan: .stamps/kernels $(KERNEL) $(shell find src/pser -name '*.py')
+	rm -rf build/kernel-tsan
+	.venv-kernels/bin/pip install --quiet --no-build-isolation --no-deps --target build/kernel-tsan \
+		-C cmake.define.PSER_SANITIZE=thread -C build-dir=build/cmake-tsan .
+	@touch $@
+
+# Python itself is not instrumented, but its locks are seen, so nothing has to be suppressed. setarch: TSan of GCC 12 and older
+# needs addresses that are not randomised too widely.
+test-tsan: .stamps/tsan  ## Run the thread tests against a thread-sanitized kernel
+	LD_PRELOAD=$$(gcc -print-file-name=libtsan.so):$$(gcc -print-file-name=libstdc++.so) \
+	TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 PSER_EXPECT_SANITIZER=thread PYTHONPATH=build/kernel-tsan \
+		setarch -R .venv-kernels/bin/python -m pytest tests/memory/test_threads.py tests/memory/test_locking.py
 
 test-compilers: .stamps/kernels  ## Build with GCC 11, GCC 12, clang and for aarch64: no warning, tests pass, the same bits
 	.venv-kernels/bin/python tests/compilers/compare.py

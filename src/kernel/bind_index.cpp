@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
 #include "draws.hpp"
@@ -15,6 +16,8 @@ using namespace nb::literals;
 namespace pser {
 
 namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 Rules make_rules(const std::string& kind, double alpha, double eps, double eta, double rho, int32_t window, double decay_floor,
                  bool add, bool decay_from_priority, bool decay_on_insert, bool stratified, bool weights_by_memory) {
@@ -164,15 +167,27 @@ nb::dict index_columns(Index& self) {
 
 // The part of a memory's state that is not an array.
 nb::dict index_get_state(Index& self) {
+  int64_t next_id = 0, oldest_id = 0;
+  double p_max = 0.0, p_min = 0.0;
+  std::vector<int64_t> last_ids;
+  Counters c;
+  {
+    Locked locked(self);
+    next_id = self.next_id();
+    oldest_id = self.oldest_id();
+    p_max = self.max_priority();
+    p_min = self.min_priority();
+    last_ids = self.last_id();
+    c = self.counters();
+  }
   nb::dict d;
-  d["next_id"] = self.next_id();
-  d["oldest_id"] = self.oldest_id();
-  d["max_priority"] = self.max_priority();
-  d["min_priority"] = self.min_priority();
+  d["next_id"] = next_id;
+  d["oldest_id"] = oldest_id;
+  d["max_priority"] = p_max;
+  d["min_priority"] = p_min;
   nb::list last;
-  for (int64_t id : self.last_id()) last.append(id);
+  for (int64_t id : last_ids) last.append(id);
   d["last_id"] = last;
-  const Counters& c = self.counters();
   d["updates_applied"] = c.updates_applied;
   d["updates_skipped_stale"] = c.updates_skipped_stale;
   d["decayed_mass_seen"] = c.decayed_mass_seen;
@@ -182,17 +197,34 @@ nb::dict index_get_state(Index& self) {
 
 void index_set_state(Index& self, nb::dict d) {
   nb::list last = nb::cast<nb::list>(d["last_id"]);
-  if (nb::len(last) != self.last_id().size()) throw Error("the saved state has another number of streams");
-  for (size_t s = 0; s < self.last_id().size(); ++s) self.last_id()[s] = nb::cast<int64_t>(last[s]);
-  Counters& c = self.counters();
+  std::vector<int64_t> last_ids;
+  for (nb::handle id : last) last_ids.push_back(nb::cast<int64_t>(id));
+  Counters c;
   c.updates_applied = nb::cast<int64_t>(d["updates_applied"]);
   c.updates_skipped_stale = nb::cast<int64_t>(d["updates_skipped_stale"]);
   c.decayed_mass_seen = nb::cast<double>(d["decayed_mass_seen"]);
   c.decayed_mass_lost = nb::cast<double>(d["decayed_mass_lost"]);
-  const double p_min = d.contains("min_priority") ? nb::cast<double>(d["min_priority"]) : std::numeric_limits<double>::quiet_NaN();
-  self.restore(nb::cast<int64_t>(d["next_id"]), nb::cast<int64_t>(d["oldest_id"]), nb::cast<double>(d["max_priority"]), p_min);
+  const auto next_id = nb::cast<int64_t>(d["next_id"]), oldest_id = nb::cast<int64_t>(d["oldest_id"]);
+  const auto p_max = nb::cast<double>(d["max_priority"]);
+  const double p_min = d.contains("min_priority") ? nb::cast<double>(d["min_priority"]) : kUnknown;
+  Locked locked(self);
+  if (last_ids.size() != self.last_id().size()) throw Error("the saved state has another number of streams");
+  self.last_id() = last_ids;
+  self.counters() = c;
+  self.restore(next_id, oldest_id, p_max, p_min);
   self.check_restored();
   self.rebuild();
+}
+
+void index_unlock(Index& self) {
+  if (!self.lock().is_mine()) throw Error("this thread does not hold the index's lock: leave locked() where it was entered");
+  self.lock().unlock();
+}
+
+std::vector<Lock*> locks_of(const std::vector<Index*>& indexes) {
+  std::vector<Lock*> locks;
+  for (Index* index : indexes) locks.push_back(&index->lock());
+  return locks;
 }
 
 // The blocks as bytes, without a copy: what saving writes and loading fills.
@@ -240,12 +272,21 @@ void bind_index(nb::module_& m) {
       .def("get_state", &index_get_state)
       .def("set_state", &index_set_state)
       .def("blocks", &index_blocks)
-      .def("lock", [](Index& i) { nb::gil_scoped_release released; i.mutex().lock(); })
-      .def("unlock", [](Index& i) { i.mutex().unlock(); })
-      .def_prop_ro("next_id", &Index::next_id)
-      .def_prop_ro("oldest_id", &Index::oldest_id)
-      .def_prop_ro("size", &Index::size)
-      .def_prop_ro("max_priority", &Index::max_priority);
+      .def("lock", [](Index& i) { nb::gil_scoped_release released; i.lock().lock(); })
+      .def("unlock", &index_unlock)
+      .def("lose", [](Index& i) { i.lock().lose(); })
+      .def_prop_ro("next_id", [](const Index& i) { return i.published().next_id.load(); })
+      .def_prop_ro("oldest_id", [](const Index& i) { return i.published().oldest_id.load(); })
+      .def_prop_ro("size", [](const Index& i) { return i.published().size.load(); })
+      .def_prop_ro("max_priority", [](const Index& i) { return i.published().max_priority.load(); })
+      .def_prop_ro("total_mass", [](const Index& i) { return i.published().total_mass.load(); });
+
+  // Before a fork; returns which were taken. The others are lost to the child.
+  m.def("lock_all", [](const std::vector<Index*>& indexes, int64_t patience_ms) {
+    const std::vector<Lock*> locks = locks_of(indexes);
+    nb::gil_scoped_release released;
+    return lock_all(locks, std::chrono::milliseconds(patience_ms));
+  });
 }
 
 }  // namespace pser

@@ -69,6 +69,11 @@ TabularLoop make_loop(nb::handle entry, nb::handle next_state, nb::handle reward
                      max_iterations);
 }
 
+// The lock of the loop's index, if it has one.
+std::unique_lock<Lock> locked(TabularLoop& loop) {
+  return loop.index() != nullptr ? std::unique_lock<Lock>(loop.index()->lock()) : std::unique_lock<Lock>();
+}
+
 }  // namespace
 
 void bind_tabular(nb::module_& m) {
@@ -91,6 +96,7 @@ void bind_tabular(nb::module_& m) {
              const double* values = view.as<double>();
              const int64_t count = view.count();
              nb::gil_scoped_release released;
+             const auto lock = locked(self);
              return self.advance(count, values);
            })
       .def("repeat",
@@ -101,6 +107,7 @@ void bind_tabular(nb::module_& m) {
              std::vector<int64_t> lengths;
              {
                nb::gil_scoped_release released;
+               const auto lock = locked(self);
                self.repeat(count, values, repetitions, lengths);
              }
              return lengths;

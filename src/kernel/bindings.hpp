@@ -14,9 +14,9 @@ namespace pser {
 
 // The interpreter lock is given up before the index's is taken, so the two can never wait for each other.
 struct Locked {
-  explicit Locked(Index& index) : lock(index.mutex()) {}
+  explicit Locked(Index& index) : lock(index.lock()) {}
   nanobind::gil_scoped_release released;
-  std::lock_guard<std::mutex> lock;
+  std::lock_guard<Lock> lock;
 };
 
 inline void same_length(int64_t a, int64_t b, const char* what) {

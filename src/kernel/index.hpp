@@ -2,14 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "lock.hpp"
 #include "rank.hpp"
 #include "rules.hpp"
 #include "slots.hpp"
@@ -37,6 +38,12 @@ struct Counters {
   }
 };
 
+// What may be read without the lock, as of the last call that was completed.
+struct Published {
+  std::atomic<int64_t> next_id{0}, oldest_id{0}, size{0};
+  std::atomic<double> max_priority{1.0}, total_mass{0.0};
+};
+
 class Index : public Slots {
  public:
   Index(int64_t capacity, int64_t streams, const Rules& rules)
@@ -45,7 +52,8 @@ class Index : public Slots {
     if (rules.kind == Kind::kRank) ranks_ = std::make_unique<RankList>(rules.alpha);
   }
 
-  std::mutex& mutex() { return mutex_; }
+  Lock& lock() { return lock_; }
+  const Published& published() const { return published_; }
   const Rules& rules() const { return rules_; }
   double max_priority() const { return p_max_; }
   double min_priority() const { return p_min_; }
@@ -92,11 +100,13 @@ class Index : public Slots {
     return id;
   }
 
-  // Recompute the trees above the leaves that changed.
+  // Recompute the trees above the leaves that changed. Ends every call that changes anything.
   void refresh() {
-    if (rules_.kind != Kind::kProportional) return;
-    sums_.refresh();
-    if (minima_) minima_->refresh();
+    if (rules_.kind == Kind::kProportional) {
+      sums_.refresh();
+      if (minima_) minima_->refresh();
+    }
+    publish();
   }
 
   // Forget the oldest transition: it can no longer be sampled, updated or reached by decay. A refresh must follow.
@@ -277,8 +287,8 @@ class Index : public Slots {
     if (rules_.kind == Kind::kProportional) {
       sums_.touch_all();
       if (minima_) minima_->touch_all();
-      refresh();
     }
+    refresh();
   }
 
   // Refuse numbers that no history could have left behind: a file may come from anywhere.
@@ -311,6 +321,14 @@ class Index : public Slots {
   void touch(int64_t node) {
     sums_.touch(node);
     if (minima_) minima_->touch(node);
+  }
+
+  void publish() {
+    published_.next_id.store(next_id(), std::memory_order_relaxed);
+    published_.oldest_id.store(oldest_id(), std::memory_order_relaxed);
+    published_.size.store(size(), std::memory_order_relaxed);
+    published_.max_priority.store(p_max_, std::memory_order_relaxed);
+    published_.total_mass.store(total_mass(), std::memory_order_relaxed);
   }
 
   void note(double p) {
@@ -489,7 +507,8 @@ class Index : public Slots {
     set_mass(slot, power(r.priority, rules_.alpha));
   }
 
-  std::mutex mutex_;
+  Lock lock_;
+  Published published_;
   Rules rules_;
   DecayPowers powers_;
   double p_max_ = 1.0;

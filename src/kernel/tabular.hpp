@@ -101,6 +101,7 @@ class TabularLoop {
     curve_.push_back(table_.mse());
   }
 
+  Index* index() { return index_; }
   int64_t iterations() const { return iterations_; }
   int64_t first_reward() const { return first_reward_; }  // the iteration that first replayed a reward, or −1
   const std::vector<int64_t>& crossings() const { return crossings_; }  // −1: not crossed yet

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pser import _kernel
 from pser.errors import PserError, is_real, is_whole, require
-from pser.memory import snapshot
+from pser.memory import forking, snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals
 from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
@@ -78,6 +78,7 @@ class PriorityIndex:
                 f"the index of {self.capacity} transitions must fit into memory: lower capacity"
             ) from None
         self._use(rng)
+        forking.watch(self)
 
     def _use(self, rng: np.random.Generator) -> None:
         self._rng = rng  # keeps the bit generator alive for the kernel, which draws from it directly
@@ -101,6 +102,11 @@ class PriorityIndex:
     def max_priority(self) -> float:
         """The largest priority ever recorded (1.0 at the start): what a transition without one is given."""
         return self._kernel.max_priority
+
+    @property
+    def total_mass(self) -> float:
+        """Σ p^α, what the sampling probabilities are divided by; known without a pass over the memory."""
+        return self._kernel.total_mass
 
     def append(self, first: Any, priority: Any = None, stream: Any = None, *, td_error: Any = None) -> Ints:
         """Add one transition per row, in order, and return their ids.
@@ -214,7 +220,10 @@ class PriorityIndex:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other threads out of the index (and of a memory built on it) for a while."""
+        """Keep other threads out of the index (and of a memory built on it) for a while.
+
+        The thread itself may go on calling it. Whoever holds two indexes takes them in one order everywhere.
+        """
         self._kernel.lock()
         try:
             yield
