@@ -1,4 +1,4 @@
-"""SEMANTICS: threads. No public call waits for itself, what is read without waiting is whole, and a forked child works."""
+"""SEMANTICS: threads. No public call waits for itself, what is read meanwhile is whole, a forked child works."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Forks: a child must not inherit an index in the middle of another thread's call, nor a lock that nobody will release."""
+"""Forks: a child inherits no index in the middle of another thread's call, and no lock that nobody will release."""
 
 import os
 from typing import TYPE_CHECKING
