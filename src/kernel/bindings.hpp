@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -24,6 +25,13 @@ inline void same_length(int64_t a, int64_t b, const char* what) {
     throw Error(std::string(what) + " must be one for each row, got " + std::to_string(b) + " for " + std::to_string(a) +
                 ": pass arrays of the same length");
 }
+
+class Column;
+class PinnedArrays;
+struct Pending;
+
+// A column of this kind, over the arrays that Python allocated for it (`description` names them, and its sizes).
+std::unique_ptr<Column> make_column(nanobind::dict description, PinnedArrays& arrays, const Pending& pending, Index& index);
 
 void bind_index(nanobind::module_& m);
 void bind_store(nanobind::module_& m);

@@ -9,6 +9,9 @@
 #include <cstring>
 #include <limits>
 
+#include "column.hpp"
+#include "index.hpp"
+
 namespace pser {
 
 struct FrameArrays {
@@ -23,31 +26,74 @@ struct FrameArrays {
   int64_t lag;  // a transition's frames are at most this old when it is written
 };
 
-// Which entries of the pending arrays are in use.
-struct PendingRange {
-  int64_t streams, n_step;
-  const int64_t* count;  // (streams,)
-  const int64_t* start;  // (streams,)
-};
-
-class FrameRing {
+class FrameColumn final : public Column {
  public:
-  FrameRing(const FrameArrays& arrays, const PendingRange& range) : a_(arrays), range_(range) {}
+  FrameColumn(const FrameArrays& arrays, const Pending& pending, Index& index) : a_(arrays), pending_(pending), index_(index) {}
 
-  int64_t stack() const { return a_.stack; }
-  int64_t frame_bytes() const { return a_.frame_bytes; }
-  int64_t row_bytes() const { return a_.stack * a_.frame_bytes; }
-  // One step: the next stack is the stack moved by one frame, so stack + 1 places tell both.
-  int64_t places_per_row() const { return one_step() ? a_.stack + 1 : 2 * a_.stack; }
+  int64_t row_bytes() const override { return a_.stack * a_.frame_bytes; }
 
+  const char* refusal(const uint8_t* now, const uint8_t* next) const override {
+    if (follows(now, next)) return nullptr;
+    return "with Frames, next_observation must be observation moved on by one frame";
+  }
+
+  void remember(int64_t stream, int64_t entry, const uint8_t* now) override {
+    store_stack(stream, now);
+    const int64_t* ids = stream_stack(stream);
+    std::memcpy(pending(stream, entry), ids, static_cast<size_t>(a_.stack) * sizeof(int64_t));
+    for (int64_t k = 0; k < a_.stack; ++k) needed_from_ = std::min(needed_from_, ids[k]);
+  }
+
+  // The stack moves on by the newest frame of its next observation.
+  void advance(int64_t stream, const uint8_t* next) override {
+    int64_t* held = stream_stack(stream);
+    const int64_t id = store(next + (a_.stack - 1) * a_.frame_bytes);
+    std::memmove(held, held + 1, static_cast<size_t>(a_.stack - 1) * sizeof(int64_t));
+    held[a_.stack - 1] = id;
+  }
+
+  void commit(int64_t stream, int64_t entry, int64_t slot) override {
+    make_young(stream, entry);
+    int32_t* places = a_.places + slot * places_per_row();
+    const int64_t *now = pending(stream, entry), *next = stream_stack(stream);
+    for (int64_t k = 0; k < a_.stack; ++k) places[k] = place(now[k]);
+    if (one_step())
+      places[a_.stack] = place(next[a_.stack - 1]);
+    else
+      for (int64_t k = 0; k < a_.stack; ++k) places[a_.stack + k] = place(next[k]);
+  }
+
+  // (stack + 1) frames a row, or the observation's and the next one's stacks apart.
+  void gather(int64_t count, const int64_t* slots, uint8_t* now, uint8_t* next) const override {
+    const int64_t first = one_step() ? a_.stack + 1 : a_.stack;
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t* places = a_.places + slots[i] * places_per_row();
+      copy_frames(places, first, now + i * first * a_.frame_bytes);
+      if (!one_step()) copy_frames(places + a_.stack, a_.stack, next + i * row_bytes());
+    }
+  }
+
+  const char* damage(int64_t rows) const override {
+    const int64_t next = *a_.next_frame, oldest = std::max<int64_t>(0, next - a_.ring);
+    if (next < 0 || next > kLargestId) return "the number of frames is out of range";
+    const auto stored = std::min(next, a_.ring);
+    for (int64_t i = 0; i < rows * places_per_row(); ++i)
+      if (a_.places[i] < 0 || a_.places[i] >= stored) return "a frame's place is out of range";
+    for (int64_t i = 0; i < pending_.streams * a_.stack; ++i)
+      if (a_.stream_stack[i] < -1 || a_.stream_stack[i] >= next) return "a stream's frame is out of range";
+    bool whole = true;
+    for_each_needed([&](const int64_t& id) { whole = whole && id >= oldest && id < next; });
+    return whole ? nullptr : "a frame of an unfinished transition is out of range";
+  }
+
+ private:
   // Is `next` the stack `now` moved on by one frame?
   bool follows(const uint8_t* now, const uint8_t* next) const {
     return std::memcmp(now + a_.frame_bytes, next, static_cast<size_t>((a_.stack - 1) * a_.frame_bytes)) == 0;
   }
 
-  // The stack's frame ids, storing what the stream does not hold already. `make_room` is called before each write.
-  template <class MakeRoom>
-  void store_stack(int64_t stream, const uint8_t* observation, const MakeRoom& make_room) {
+  // The stack's frame ids, storing what the stream does not hold already.
+  void store_stack(int64_t stream, const uint8_t* observation) {
     int64_t* held = stream_stack(stream);
     bool same = true;
     for (int64_t k = 0; k < a_.stack && same; ++k) same = fresh(held[k]) && equal(held[k], observation + k * a_.frame_bytes);
@@ -57,46 +103,18 @@ class FrameRing {
       if (k > 0 && equal(held[k - 1], frame))
         held[k] = held[k - 1];  // padding repeats a frame: share it with the neighbour
       else if (!(fresh(held[k]) && equal(held[k], frame)))
-        held[k] = store(frame, make_room);
+        held[k] = store(frame);
     }
-  }
-
-  // Move the stream's stack on by the newest frame of its next observation.
-  template <class MakeRoom>
-  void push_newest(int64_t stream, const uint8_t* next_observation, const MakeRoom& make_room) {
-    int64_t* held = stream_stack(stream);
-    const int64_t id = store(next_observation + (a_.stack - 1) * a_.frame_bytes, make_room);
-    std::memmove(held, held + 1, static_cast<size_t>(a_.stack - 1) * sizeof(int64_t));
-    held[a_.stack - 1] = id;
-  }
-
-  // The stream's newest observation begins an unfinished transition.
-  void remember_pending(int64_t stream, int64_t entry) {
-    const int64_t* ids = stream_stack(stream);
-    std::memcpy(pending(stream, entry), ids, static_cast<size_t>(a_.stack) * sizeof(int64_t));
-    for (int64_t k = 0; k < a_.stack; ++k) needed_from_ = std::min(needed_from_, ids[k]);
   }
 
   // Before a transition is written: store anew those of its frames that are too old to live as long as it may.
-  template <class MakeRoom>
-  void make_young(int64_t stream, int64_t entry, const MakeRoom& make_room) {
+  void make_young(int64_t stream, int64_t entry) {
     if (one_step()) return;  // its frames were stored or found fresh just now
     int64_t *now = pending(stream, entry), *next = stream_stack(stream);
     while (!(young(now) && young(next))) {
-      renew(now, make_room);
-      renew(next, make_room);
+      renew(now);
+      renew(next);
     }
-  }
-
-  // Write the places of a transition, from a pending observation to the stream's newest.
-  void write_places(int64_t slot, int64_t stream, int64_t entry) {
-    int32_t* places = a_.places + slot * places_per_row();
-    const int64_t *now = pending(stream, entry), *next = stream_stack(stream);
-    for (int64_t k = 0; k < a_.stack; ++k) places[k] = place(now[k]);
-    if (one_step())
-      places[a_.stack] = place(next[a_.stack - 1]);
-    else
-      for (int64_t k = 0; k < a_.stack; ++k) places[a_.stack + k] = place(next[k]);
   }
 
   // Would storing one more frame overwrite a frame of the transition in this slot, or of one that came after it?
@@ -111,18 +129,16 @@ class FrameRing {
     return age + a_.lag >= a_.ring;
   }
 
-  // Copy a transition's frames: (stack + 1) frames, or the observation's and the next one's stacks apart.
-  void gather(int64_t slot, int64_t row, uint8_t* out, uint8_t* next_out) const {
-    const int32_t* places = a_.places + slot * places_per_row();
-    const int64_t first = one_step() ? a_.stack + 1 : a_.stack;
-    copy_frames(places, first, out + row * first * a_.frame_bytes);
-    if (!one_step()) copy_frames(places + a_.stack, a_.stack, next_out + row * row_bytes());
+  // Transitions whose frames the next stored frame would overwrite leave the memory first.
+  void make_room() {
+    while (index_.size() > 0 && is_threatened(index_.slot_of(index_.oldest_id()))) index_.evict_oldest();
   }
 
- private:
-  bool one_step() const { return range_.n_step == 1; }
-  int64_t* stream_stack(int64_t stream) { return a_.stream_stack + stream * a_.stack; }
-  int64_t* pending(int64_t stream, int64_t entry) { return a_.pending + (stream * range_.n_step + entry) * a_.stack; }
+  bool one_step() const { return pending_.n_step == 1; }
+  // One step: the next stack is the stack moved by one frame, so stack + 1 places tell both.
+  int64_t places_per_row() const { return one_step() ? a_.stack + 1 : 2 * a_.stack; }
+  int64_t* stream_stack(int64_t stream) const { return a_.stream_stack + stream * a_.stack; }
+  int64_t* pending(int64_t stream, int64_t entry) const { return a_.pending + pending_.at(stream, entry) * a_.stack; }
   int32_t place(int64_t id) const { return static_cast<int32_t>(id % a_.ring); }
   uint8_t* at(int64_t id) const { return a_.frames + (id % a_.ring) * a_.frame_bytes; }
   // Young enough to be shared with a new transition without pulling its age apart.
@@ -134,19 +150,17 @@ class FrameRing {
     return std::memcmp(at(id), frame, static_cast<size_t>(a_.frame_bytes)) == 0;
   }
 
-  template <class MakeRoom>
-  void renew(int64_t* ids, const MakeRoom& make_room) {
+  void renew(int64_t* ids) {
     int64_t before = -1;
     for (int64_t k = 0; k < a_.stack; ++k) {
       if (fresh(ids[k])) continue;
       const bool repeated = ids[k] == before;  // padding stays shared
       before = ids[k];
-      ids[k] = repeated ? ids[k - 1] : store(at(ids[k]), make_room);
+      ids[k] = repeated ? ids[k - 1] : store(at(ids[k]));
     }
   }
 
-  template <class MakeRoom>
-  int64_t store(const uint8_t* frame, const MakeRoom& make_room) {
+  int64_t store(const uint8_t* frame) {
     make_room();
     while (is_needed(*a_.next_frame - a_.ring)) {
       pass_over(*a_.next_frame - a_.ring);
@@ -173,12 +187,12 @@ class FrameRing {
   }
 
   template <class Visit>
-  void for_each_needed(const Visit& visit) {
-    for (int64_t e = 0; e < range_.streams; ++e) {
-      if (range_.count[e] == 0) continue;
+  void for_each_needed(const Visit& visit) const {
+    for (int64_t e = 0; e < pending_.streams; ++e) {
+      if (pending_.count[e] == 0) continue;
       std::for_each(stream_stack(e), stream_stack(e) + a_.stack, visit);
-      for (int64_t k = 0; k < range_.count[e]; ++k) {
-        int64_t* ids = pending(e, (range_.start[e] + k) % range_.n_step);
+      for (int64_t k = 0; k < pending_.count[e]; ++k) {
+        int64_t* ids = pending(e, pending_.entry(e, k));
         std::for_each(ids, ids + a_.stack, visit);
       }
     }
@@ -194,7 +208,8 @@ class FrameRing {
   }
 
   FrameArrays a_;
-  PendingRange range_;
+  Pending pending_;
+  Index& index_;
   int64_t needed_from_ = 0;  // no unfinished transition needs an older frame
 };
 

@@ -76,6 +76,24 @@ inline bool* View::as<bool>() const {
   return reinterpret_cast<bool*>(raw());
 }
 
+// Arrays taken once and held for as long as this lives.
+class PinnedArrays {
+ public:
+  uint8_t* bytes(nb::handle array) {
+    held_.emplace_back(array, true);
+    return held_.back().raw();
+  }
+  template <class T>
+  T* as(nb::handle array) {
+    held_.emplace_back(array, true);
+    return held_.back().as<T>();
+  }
+  const View& last() const { return held_.back(); }
+
+ private:
+  std::vector<View> held_;
+};
+
 // An optional argument: null pointer for None.
 template <class T>
 T* optional(const std::vector<View>& views) {

@@ -80,8 +80,7 @@ class Store:
         n_step: int,
         gamma: float,
         steps: dict[str, Any],
-        arrays: list[dict[str, Any]],
-        frames: list[dict[str, Any]],
+        columns: list[dict[str, Any]],
     ) -> None: ...
     def add(
         self,
@@ -97,6 +96,7 @@ class Store:
     def sample(self, draws: Draws, beta: float, outputs: Outputs) -> None: ...
     def read(self, outputs: Outputs) -> None: ...
     def end_episodes(self, stream: Any) -> bytes: ...
+    def damage(self, rows: int) -> str: ...
 
 class TabularLoop:
     def __init__(

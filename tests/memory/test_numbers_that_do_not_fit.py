@@ -48,8 +48,12 @@ def refused(memory, *args, match, **kwargs):
 )
 def test_a_plain_number_that_does_not_fit_its_dtype_is_refused(dtype, value):
     refused(memory_of(action=dtype), [0, 0], value, 0.0, [0, 0], False, False, match=f"must (fit|be) {dtype}")
-    refused(memory_of(observation=dtype), [value, 0], 0, 0.0, [0, 0], False, False, match=f"must (fit|be) {dtype}")
-    refused(memory_of(observation=dtype), [0, 0], 0, 0.0, [0, value], False, False, match=f"must (fit|be) {dtype}")
+    refused(
+        memory_of(observation=dtype), [value, 0], 0, 0.0, [0, 0], False, False, match=f"must (fit|be) {dtype}"
+    )
+    refused(
+        memory_of(observation=dtype), [0, 0], 0, 0.0, [0, value], False, False, match=f"must (fit|be) {dtype}"
+    )
 
 
 def test_one_row_that_does_not_fit_refuses_the_whole_step():

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pser import _kernel
-from pser.spec import WHOLE, Array, Fields, Frames
+from pser.memory.columns import Column
+from pser.spec import WHOLE, Array
 
 
 class Batch(NamedTuple):
@@ -38,25 +39,13 @@ class Batch(NamedTuple):
 class BatchBuffers:
     """A batch and the kernel's handle on its arrays, to be filled again and again."""
 
-    def __init__(self, size: int, fields: Fields, action: Array, one_step: bool, real: np.dtype[Any]) -> None:
-        now: dict[str, Any] = {}
-        following: dict[str, Any] = {}
-        filled: list[tuple[Any, Any]] = []
-        # The kernel lists plain arrays before frames.
-        for name, field in sorted(fields.items(), key=lambda item: isinstance(item[1], Frames)):
-            if isinstance(field, Frames) and one_step:
-                both = np.zeros((size, field.stack + 1, *field.shape), field.dtype)
-                now[name], following[name] = both[:, :-1], both[:, 1:]
-                filled.append((both, None))
-            else:
-                now[name] = np.zeros((size, *field.row_shape), field.dtype)
-                following[name] = np.zeros((size, *field.row_shape), field.dtype)
-                filled.append((now[name], following[name]))
+    def __init__(self, size: int, columns: dict[str, Column], action: Array, real: np.dtype[Any]) -> None:
+        parts = {name: column.batch(size) for name, column in columns.items()}
         self.batch = Batch(
-            observation=_whole(now, fields),
+            observation=_whole({name: part.now for name, part in parts.items()}),
             action=np.zeros((size, *action.shape), action.dtype),
             reward=np.zeros(size, real),
-            next_observation=_whole(following, fields),
+            next_observation=_whole({name: part.next for name, part in parts.items()}),
             discount=np.zeros(size, real),
             terminated=np.zeros(size, np.bool_),
             weights=np.zeros(size, np.float32),
@@ -72,8 +61,8 @@ class BatchBuffers:
             reward=b.reward,
             discount=b.discount,
             terminated=b.terminated,
-            now=[array for array, _ in filled],
-            next=[array for _, array in filled],
+            now=[part.filled[0] for part in parts.values()],
+            next=[part.filled[1] for part in parts.values()],
         )
 
 
@@ -85,5 +74,5 @@ def first_row(batch: Batch) -> Batch:
     return Batch(*rows)
 
 
-def _whole(parts: dict[str, Any], fields: Fields) -> Any:
-    return parts[WHOLE] if WHOLE in parts else {name: parts[name] for name in fields}
+def _whole(parts: dict[str, Any]) -> Any:
+    return parts.get(WHOLE, parts)

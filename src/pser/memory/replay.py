@@ -11,10 +11,11 @@ from pser.errors import PserError, is_real, is_whole, require
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.batch import Batch, BatchBuffers, first_row
+from pser.memory.columns import Sizes, columns_of
 from pser.memory.index import LARGEST_BATCH, PriorityIndex, as_rows, check_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.storage import Storage
-from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
+from pser.spec import WHOLE, Array, Field, action_field, checked_dtype, observation_fields
 
 KEPT_BUFFERS = 8
 """Batch sizes whose buffers are kept for reuse."""
@@ -71,17 +72,11 @@ class ReplayMemory:
         self.n_step = int(n_step)
         self.gamma = float(gamma)
         self._real = real
+        sizes = Sizes(self.capacity, self.num_envs, self.n_step)
+        self._columns = columns_of(self._fields, sizes)
         self._storage = Storage(
-            self._index._kernel,
-            self._fields,
-            self._action,
-            self.capacity,
-            self.num_envs,
-            self.n_step,
-            self.gamma,
-            real,
+            self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
         )
-        self._ordered = sorted(self._fields.items(), key=lambda item: isinstance(item[1], Frames))
         self._buffers: dict[int, BatchBuffers] = {}
 
     @property
@@ -159,7 +154,7 @@ class ReplayMemory:
         buffers = None if copy else self._buffers.get(batch_size)
         if buffers is None:
             try:
-                buffers = BatchBuffers(batch_size, self._fields, self._action, self.n_step == 1, self._real)
+                buffers = BatchBuffers(batch_size, self._columns, self._action, self._real)
             except MemoryError:
                 raise PserError(
                     f"a batch of {batch_size} transitions must fit into memory: lower batch_size"
@@ -177,7 +172,7 @@ class ReplayMemory:
         Nobody sampled them: the weights are 1. An id that is not in memory is an error.
         """
         wanted = as_ids(ids)
-        buffers = BatchBuffers(wanted.size, self._fields, self._action, self.n_step == 1, self._real)
+        buffers = BatchBuffers(wanted.size, self._columns, self._action, self._real)
         buffers.batch.ids[:] = wanted.reshape(-1)
         buffers.batch.weights[:] = 1.0
         if wanted.size:
@@ -228,8 +223,9 @@ class ReplayMemory:
             "reward_dtype": self._real.str,
         }
         with self._index.locked():
-            state = {**self._index.state(), "frames": self._storage.counters()}
-            arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id)}
+            counters = self._storage.counters()
+            state = {**self._index.state(), "frames": counters}
+            arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id, counters)}
             snapshot.write(path, "ReplayMemory", settings, state, arrays)
 
     @classmethod
@@ -248,9 +244,9 @@ class ReplayMemory:
                 settings["gamma"],
                 reward_dtype=np.dtype(settings["reward_dtype"]),
             )
-            memory._storage.set_counters(state["frames"])
             next_id = state["next_id"]
-            reader.fill({**memory._index.state_arrays(next_id), **memory._storage.used(next_id)})
+            used = memory._storage.used(next_id, state["frames"])
+            reader.fill({**memory._index.state_arrays(next_id), **used})
             memory._index.set_state(state)
         return memory
 
@@ -262,7 +258,9 @@ class ReplayMemory:
             raise PserError(
                 f"{what} must be a dict with the fields {sorted(self._fields)}, got {got}: match the spec"
             )
-        return [_rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._ordered]
+        return [
+            _rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._fields.items()
+        ]
 
 
 def _rows_of(field: Field, value: Any, rows: int, what: str) -> npt.NDArray[Any]:

@@ -1,0 +1,185 @@
+"""How each kind of field is kept: its arrays, what the kernel is told of them, and the arrays of a batch.
+
+A new kind of storage is a spec, a class of this form with its line in `COLUMNS`, and its counterpart in the kernel
+(src/kernel/column.hpp).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from pser.spec import Array, Fields, Frames
+
+Values = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of a memory, as far as they decide what is allocated."""
+
+    capacity: int
+    num_envs: int
+    n_step: int
+
+
+class Stored(NamedTuple):
+    """One array of a column."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    initial: int = 0
+    used: str = "all"
+    """How much of it a file holds: "all"; "rows", as many as slots were ever filled; or, named by another array of one
+    number, as many as that counts."""
+
+
+def zeros(name: str, stored: Stored) -> Values:
+    """An array whose pages the system commits when they are first written: an unfilled memory stays light."""
+    array = np.zeros(stored.shape, stored.dtype)
+    if stored.initial:
+        array[:] = stored.initial
+    return array
+
+
+class BatchArrays(NamedTuple):
+    """One field of a batch."""
+
+    now: Values
+    """The observations."""
+    next: Values
+    """The next observations."""
+    filled: tuple[Values, Values | None]
+    """What the kernel writes: the two above, or one array that both are views of."""
+
+
+class Column(Protocol):
+    """What every kind of storage tells of itself."""
+
+    kind: ClassVar[str]
+    """Its name in the kernel."""
+    folder: ClassVar[str]
+    """Where its arrays are kept in a file."""
+
+    def __init__(self, field: Any, sizes: Sizes) -> None: ...
+
+    def arrays(self) -> dict[str, Stored]:
+        """Every array by its name in a file."""
+
+    def allocate(self, name: str, stored: Stored) -> Values:
+        """One of these arrays, holding its initial value."""
+
+    def names(self) -> dict[str, str]:
+        """The kernel's name of each array → its name in a file."""
+
+    def numbers(self) -> dict[str, int]:
+        """What else the kernel must know."""
+
+    def batch(self, size: int) -> BatchArrays:
+        """Arrays for a batch of this size."""
+
+
+class ArrayColumn:
+    """Kept whole, for every transition and for its next."""
+
+    kind: ClassVar[str] = "array"
+    folder: ClassVar[str] = "observation"
+
+    def __init__(self, field: Array, sizes: Sizes) -> None:
+        self._field, self._sizes = field, sizes
+
+    def arrays(self) -> dict[str, Stored]:
+        """Observations, next ones, where unfinished transitions began, and where each stream is."""
+        field, sizes = self._field, self._sizes
+        rows = Stored((sizes.capacity, *field.shape), field.dtype, used="rows")
+        return {
+            "now/rows": rows,
+            "next/rows": rows,
+            "pending": Stored((sizes.num_envs, sizes.n_step, *field.shape), field.dtype),
+            "newest": Stored((sizes.num_envs if sizes.n_step > 1 else 1, *field.shape), field.dtype),
+        }
+
+    def allocate(self, name: str, stored: Stored) -> Values:
+        """In memory."""
+        return zeros(name, stored)
+
+    def names(self) -> dict[str, str]:
+        """As in the file, without the mark of what is kept by row."""
+        return {"now": "now/rows", "next": "next/rows", "pending": "pending", "newest": "newest"}
+
+    def numbers(self) -> dict[str, int]:
+        """Bytes of one value."""
+        return {"bytes": row_bytes(self._field)}
+
+    def batch(self, size: int) -> BatchArrays:
+        """Two arrays."""
+        shape = (size, *self._field.shape)
+        now, following = np.zeros(shape, self._field.dtype), np.zeros(shape, self._field.dtype)
+        return BatchArrays(now, following, (now, following))
+
+
+class FrameColumn:
+    """Each frame kept once, in a ring; a transition knows the places of its frames."""
+
+    kind: ClassVar[str] = "frames"
+    folder: ClassVar[str] = "frames"
+
+    def __init__(self, field: Frames, sizes: Sizes) -> None:
+        self._field, self._sizes = field, sizes
+        envs, n_step, stack = sizes.num_envs, sizes.n_step, field.stack
+        # Twice what a transition's frames span when all environments step together and a few of them reset.
+        self._lag = 4 * envs * (n_step + stack) + 4 * (stack + 1)
+        self._ring = sizes.capacity + self._lag + math.ceil(sizes.capacity * field.spare)
+        if n_step > 1:  # what all unfinished transitions may need, if no two of them share a frame
+            self._ring = max(self._ring, self._lag + envs * n_step * (stack + 1) + stack + 2)
+
+    def arrays(self) -> dict[str, Stored]:
+        """The ring, the places in it, and the ids of the frames that streams and unfinished transitions show."""
+        field, sizes = self._field, self._sizes
+        places = field.stack + 1 if sizes.n_step == 1 else 2 * field.stack
+        return {
+            "stream_stack": Stored((sizes.num_envs, field.stack), np.int64, initial=-1),
+            "next_frame": Stored((1,), np.int64),
+            "ring": Stored((self._ring, *field.shape), field.dtype, used="next_frame"),
+            "places/rows": Stored((sizes.capacity, places), np.int32, used="rows"),
+            "pending": Stored((sizes.num_envs, sizes.n_step, field.stack), np.int64),
+        }
+
+    def allocate(self, name: str, stored: Stored) -> Values:
+        """In memory."""
+        return zeros(name, stored)
+
+    def names(self) -> dict[str, str]:
+        """As in the file, but for the ring and the places."""
+        plain = {name: name for name in ("stream_stack", "next_frame", "pending")}
+        return {"frames": "ring", "places": "places/rows", **plain}
+
+    def numbers(self) -> dict[str, int]:
+        """Sizes of the ring."""
+        frame = row_bytes(Array(self._field.shape, self._field.dtype))
+        return {"frame_bytes": frame, "ring": self._ring, "stack": self._field.stack, "lag": self._lag}
+
+    def batch(self, size: int) -> BatchArrays:
+        """With one step, observation and next one are views of one array of stack + 1 frames."""
+        field = self._field
+        if self._sizes.n_step == 1:
+            both = np.zeros((size, field.stack + 1, *field.shape), field.dtype)
+            return BatchArrays(both[:, :-1], both[:, 1:], (both, None))
+        shape = (size, *field.row_shape)
+        now, following = np.zeros(shape, field.dtype), np.zeros(shape, field.dtype)
+        return BatchArrays(now, following, (now, following))
+
+
+COLUMNS: dict[type, type[Column]] = {Array: ArrayColumn, Frames: FrameColumn}
+"""Spec → how it is kept."""
+
+
+def columns_of(fields: Fields, sizes: Sizes) -> dict[str, Column]:
+    """The column of each field, by its name, in the one order that memory, batches and files share."""
+    return {name: COLUMNS[type(field)](field, sizes) for name, field in fields.items()}
+
+
+def row_bytes(field: Array) -> int:
+    """Bytes of one value of this field."""
+    return math.prod(field.shape) * field.dtype.itemsize
