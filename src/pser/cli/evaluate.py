@@ -32,6 +32,8 @@ class Settings:
     """Copies of the game played together."""
     seed: int = 0
     """Seed of the games; never the same games as in the run's own evaluations."""
+    trust_imports: bool = False
+    """Let the run's manifest import Python modules (a game gym:MODULE:ID, a network MODULE:CLASS)."""
 
     def __post_init__(self) -> None:
         for name in ("episodes", "num_envs"):
@@ -62,7 +64,10 @@ def run(settings: Settings) -> None:
 
     folder = RunFolder(settings.run)
     agent, game, saved, frames = load_agent(
-        folder, settings.snapshot, min(settings.num_envs, settings.episodes)
+        folder,
+        settings.snapshot,
+        min(settings.num_envs, settings.episodes),
+        trust_imports=settings.trust_imports,
     )
     epsilon = saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon
     with contextlib.closing(game), counting("episodes", settings.episodes) as count:

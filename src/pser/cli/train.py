@@ -37,6 +37,8 @@ class _Own:
     """Continue the run in this folder, with its own settings."""
     from_run: Annotated[Path | None, UNSET] = None
     """Start from the settings of another run (its folder or manifest.json) instead of a preset's."""
+    trust_imports: bool = False
+    """Let the manifest of --resume or --from-run import Python modules (gym:MODULE:ID, --network MODULE:CLASS)."""
 
 
 Settings: type[Any] = flags_class("Settings", _Own, leave_out=LEFT_OUT)
@@ -51,6 +53,7 @@ def run(settings: Any) -> None:
     """Train as the flags say."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
     from pser.records.manifest import read_manifest, settings_of
+    from pser.records.trust import imported_modules
     from pser.run.progress import make_progress
     from pser.run.training import resume_run, start_run
 
@@ -60,7 +63,9 @@ def run(settings: Any) -> None:
         saved = settings_of(read_manifest(settings.resume / "manifest.json"))
         progress = make_progress(f"{saved.game.env}  {saved.replay.label}", saved.run.budget_frames)
         try:
-            resume_run(settings.resume, progress)
+            resume_run(
+                settings.resume, progress, trusted=imported_modules(saved) if settings.trust_imports else ()
+            )
         finally:
             progress.close()
         return
@@ -87,6 +92,7 @@ def default_folder(settings: TrainSettings) -> Path:
 def _settings_and_preset(settings: Any) -> tuple[str, TrainSettings]:
     from pser.learner.presets import default_preset, preset_settings
     from pser.records.manifest import read_manifest, settings_of
+    from pser.records.trust import imported_modules, refuse_imports
 
     if settings.from_run is not None:
         if settings.preset is not None:
@@ -94,6 +100,7 @@ def _settings_and_preset(settings: Any) -> tuple[str, TrainSettings]:
         path = settings.from_run / "manifest.json" if settings.from_run.is_dir() else settings.from_run
         manifest = read_manifest(path)
         train = settings_of(manifest)
+        refuse_imports(train, path, imported_modules(train) if settings.trust_imports else ())
         return str(manifest.get("preset", "unknown")), train if settings.env is None else train.override(
             {"env": settings.env}
         )

@@ -38,6 +38,8 @@ class Settings:
     """Small screens are enlarged, by a whole factor, to about this many pixels."""
     seed: int = 0
     """Seed of the game."""
+    trust_imports: bool = False
+    """Let the run's manifest import Python modules (a game gym:MODULE:ID, a network MODULE:CLASS)."""
 
     def __post_init__(self) -> None:
         for name in ("episodes", "max_steps", "fps", "min_height"):
@@ -59,7 +61,9 @@ def run(settings: Settings) -> None:
     from pser.run.video import best_suffix, write_video
 
     out = settings.out or settings.run / f"video{best_suffix()}"
-    agent, game, saved, _ = load_agent(RunFolder(settings.run), settings.snapshot, 1)
+    agent, game, saved, _ = load_agent(
+        RunFolder(settings.run), settings.snapshot, 1, trust_imports=settings.trust_imports
+    )
     epsilon = saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon
     rng = np.random.default_rng(settings.seed)
     returns = list[float]()

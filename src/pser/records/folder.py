@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pser.errors import PserError, require
+from pser.errors import DamagedFileError, PserError, is_whole, require
 from pser.files.atomic import write_text
+from pser.files.json_text import parse_json
 
 
 class RunFolder:
@@ -58,9 +59,11 @@ class RunFolder:
         write_text(self.status, json.dumps({"state": state, "frames": frames, "error": error}) + "\n")
 
     def read_status(self) -> dict[str, Any] | None:
-        """The last status written, if any."""
+        """The last status written, if any; one that cannot be read counts as none."""
         try:
-            status = json.loads(self.status.read_text())
-        except (OSError, ValueError):
+            status = parse_json(self.status.read_bytes())
+        except (OSError, DamagedFileError):
             return None
-        return status if isinstance(status, dict) else None
+        if not isinstance(status, dict) or not isinstance(status.get("state"), str):
+            return None
+        return status if is_whole(status.get("frames")) else None

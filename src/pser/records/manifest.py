@@ -11,8 +11,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pser.errors import PserError
+from pser.errors import DamagedFileError, PserError
 from pser.files.atomic import write_text
+from pser.files.json_text import parse_json
 from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import from_json, to_json
 
@@ -50,11 +51,12 @@ def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
 def read_manifest(path: Path) -> dict[str, Any]:
     """Read a manifest; what is not one is an error of one line."""
     try:
-        manifest = json.loads(path.read_text())
+        manifest = parse_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise PserError(f"there is no manifest at {path}: name a run folder or its manifest.json") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise PserError(f"{path} is not a manifest ({error}): restore it, or start a new run") from None
+    except DamagedFileError as error:
+        reason = str(error).partition(": ")[0]
+        raise PserError(f"{path} is not a manifest ({reason}): restore it, or start a new run") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "settings" not in manifest:
         raise PserError(f"{path} is not a manifest of format {FORMAT}: it was written by something else")
     return manifest

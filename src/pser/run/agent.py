@@ -11,11 +11,18 @@ from pser.learner.settings import TrainSettings
 from pser.records.folder import RunFolder
 from pser.records.manifest import read_manifest, settings_of
 from pser.records.snapshot import read_snapshot
+from pser.records.trust import imported_modules, refuse_imports
 
 
-def load_agent(folder: RunFolder, snapshot: str, num_envs: int) -> tuple[DQN, Game, TrainSettings, int]:
-    """The agent of a snapshot ("best" or "last"), games to play, the run's settings, its frames."""
+def load_agent(
+    folder: RunFolder, snapshot: str, num_envs: int, *, trust_imports: bool = False
+) -> tuple[DQN, Game, TrainSettings, int]:
+    """The agent of a snapshot ("best" or "last"), games to play, the run's settings, its frames.
+
+    `trust_imports`: the run's manifest may ask to import modules.
+    """
     settings = settings_of(read_manifest(folder.manifest))
+    refuse_imports(settings, folder.manifest, imported_modules(settings) if trust_imports else ())
     saved = read_snapshot(folder, snapshot)
     device: torch.device = configure_torch(settings.run.device, settings.run.threads)
     game = evaluation_game(settings, num_envs)

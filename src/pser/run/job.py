@@ -56,13 +56,14 @@ def carry_out(job: Job) -> None:
     """Train as the job says, in this process: start the run, or continue it from its newest checkpoint."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
     from pser.learner.settings_json import from_json
+    from pser.records.trust import imported_modules
     from pser.run.progress import PlainProgress
     from pser.run.training import resume_run, start_run
 
     settings = from_json(job.settings)
     progress = PlainProgress(settings.run.budget_frames)
     if RunFolder(job.folder).manifest.exists():
-        resume_run(job.folder, progress)
+        resume_run(job.folder, progress, trusted=imported_modules(settings))
     else:
         start_run(settings, job.preset, job.folder, progress, command=job.command)
 

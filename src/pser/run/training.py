@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from pser.learner.games import evaluation_game, training_game
 from pser.learner.loop import Trainer, observation_shape
 from pser.learner.seeds import derived_seed
 from pser.learner.settings import TrainSettings
+from pser.learner.settings_json import from_json, to_json
 from pser.records.checkpoint import Checkpoint, read_newest_checkpoint, write_checkpoint
 from pser.records.folder import RunFolder
 from pser.records.inspection import forget_inspections_after, inspect_memory, write_inspection
@@ -32,6 +33,7 @@ from pser.records.jsonl import JsonLines
 from pser.records.manifest import build_manifest, read_manifest, settings_of, write_manifest
 from pser.records.snapshot import Snapshot, write_snapshot
 from pser.records.tensorboard import TensorBoard
+from pser.records.trust import refuse_imports
 from pser.run.progress import Progress
 
 
@@ -56,10 +58,14 @@ def start_run(
             _run(folder, trainer, None, progress)
 
 
-def resume_run(path: Path, progress: Progress) -> None:
-    """Continue a run from its newest whole checkpoint; a run that was finished is left alone."""
+def resume_run(path: Path, progress: Progress, *, trusted: Collection[str] = ()) -> None:
+    """Continue a run from its newest whole checkpoint; a run that was finished is left alone.
+
+    `trusted`: modules that the run's manifest may ask to import.
+    """
     folder = RunFolder(path)
     settings = settings_of(read_manifest(folder.manifest))
+    refuse_imports(settings, folder.manifest, trusted)
     status = folder.read_status()
     if status and status["state"] == "finished":
         progress.said(f"{path} is finished: {status['frames']:,} frames")
@@ -67,12 +73,39 @@ def resume_run(path: Path, progress: Progress) -> None:
     with folder.locked():
         with _warnings_said(progress):
             checkpoint = read_newest_checkpoint(folder.checkpoints)
+        if checkpoint:
+            refuse_edited(settings, checkpoint, folder.manifest)
         where = (
             f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start: no checkpoint yet"
         )
         progress.said(f"resuming {path} {where}")
         with contextlib.closing(training_game(settings)) as game:
             _run(folder, build_trainer(settings, game), checkpoint, progress)
+
+
+def refuse_edited(settings: TrainSettings, checkpoint: Checkpoint, manifest: Path) -> None:
+    """A run goes on with the settings it was started with: refuse a manifest that was given others since."""
+    saved = checkpoint.state.get("settings")
+    if saved is not None:
+        now, before = flat(to_json(settings)), flat(to_json(from_json(saved)))
+    else:  # a checkpoint of an earlier version: what its memory tells
+        memory = checkpoint.memory
+        now = {"capacity": settings.replay.capacity, "n_step": settings.replay.n_step}
+        before = {"capacity": memory.capacity, "n_step": memory.n_step}
+    other = [name for name in now if now[name] != before.get(name)]
+    if other:
+        edits = ", ".join(f"{name} {now[name]} (the run has {before.get(name)})" for name in other)
+        raise PserError(
+            f"a run keeps its settings, but {manifest} now says {edits}: restore it, or start a new run"
+        )
+
+
+def flat(groups: dict[str, Any]) -> dict[str, Any]:
+    """Every setting by its own name, whatever group it lives in."""
+    values: dict[str, Any] = {}
+    for name, value in groups.items():
+        values |= flat(value) if isinstance(value, dict) else {name: value}
+    return values
 
 
 def build_trainer(settings: TrainSettings, game: Game) -> Trainer:
@@ -197,6 +230,7 @@ class _Run:
         self.progress.busy("writing a checkpoint")
         state = {
             "frames": frames,
+            "settings": to_json(self.settings),
             "trainer": self.trainer.get_state(),
             "records": {"train": self.train.sync(), "eval": self.evaluations.sync()},
             "best": self.best.to_state() if self.best else None,

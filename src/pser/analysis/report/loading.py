@@ -1,12 +1,12 @@
 """Read the folders that training left behind, forgiving what a crash leaves and saying what was forgiven."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pser.analysis.report.runs import Note, Row, Run, RunSet
+from pser.analysis.report.runs import Note, Row, Run, RunSet, is_finite
 from pser.analysis.report.variants import note_duplicates, tell_variants_apart
-from pser.errors import PserError
+from pser.errors import DamagedFileError, PserError, is_whole
+from pser.files.json_text import parse_json
 from pser.records.folder import RunFolder
 
 
@@ -77,6 +77,12 @@ def _load(folder: Path, name: str, notes: list[Note]) -> Run | None:
     if missing:
         notes.append(Note(f"manifest.json lacks {', '.join(missing)}: left out", name))
         return None
+    wrong = [key for key in ("env", "replay", "label") if not isinstance(manifest[key], str)]
+    wrong += [] if is_whole(manifest["seed"]) else ["seed"]
+    wrong += [key for key in ("settings", "machine", "versions") if not _is_object(manifest.get(key))]
+    if wrong:
+        notes.append(Note(f"manifest.json holds no usable {', '.join(wrong)}: left out", name))
+        return None
     status = _read_object(files.status, name, notes) if files.status.exists() else None
     run = Run(
         name=name,
@@ -88,10 +94,10 @@ def _load(folder: Path, name: str, notes: list[Note]) -> Run | None:
         preset=str(manifest.get("preset", "")),
         manifest=manifest,
         state=str((status or {}).get("state", "unknown")),
-        error=(status or {}).get("error"),
+        error=None if (error := (status or {}).get("error")) is None else str(error),
         train=_read_rows(files.train, name, notes),
         evaluations=_read_rows(files.evaluations, name, notes),
-        final=_read_object(files.final, name, notes) if files.final.exists() else None,
+        final=_read_final(files.final, name, notes) if files.final.exists() else None,
     )
     _note_state(run, notes)
     return run
@@ -108,10 +114,28 @@ def _note_state(run: Run, notes: list[Note]) -> None:
         notes.append(Note("no records yet: in no curve and no score", run.name))
 
 
+def _is_object(value: object) -> bool:
+    """Is it a JSON object, or nothing at all?"""
+    return value is None or isinstance(value, dict)
+
+
+def _read_final(path: Path, name: str, notes: list[Note]) -> Row | None:
+    """A re-evaluation of which mean, episodes and snapshot are numbers."""
+    final = _read_object(path, name, notes)
+    if final is None:
+        return None
+    wrong = [] if is_finite(final.get("mean_return")) else ["mean_return"]
+    wrong += [key for key in ("episodes", "snapshot_frames") if not is_whole(final.get(key))]
+    if wrong:
+        notes.append(Note(f"{path.name} holds no usable {', '.join(wrong)}: ignored", name))
+        return None
+    return final
+
+
 def _read_object(path: Path, name: str, notes: list[Note]) -> Row | None:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
+        document = parse_json(path.read_bytes())
+    except (DamagedFileError, OSError):
         notes.append(Note(f"{path.name} is not readable JSON: ignored", name))
         return None
     if not isinstance(document, dict):
@@ -124,7 +148,11 @@ def _read_rows(path: Path, name: str, notes: list[Note]) -> tuple[Row, ...]:
     """The whole lines of a record file, in order of frames, the last of those with the same frames."""
     if not path.exists():
         return ()
-    lines = path.read_bytes().split(b"\n")
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        notes.append(Note(f"{path.name} cannot be read: ignored", name))
+        return ()
     by_frames: dict[int, Row] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -141,9 +169,9 @@ def _read_rows(path: Path, name: str, notes: list[Note]) -> tuple[Row, ...]:
 
 def _parse(line: bytes) -> Row | None:
     try:
-        row = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError):
+        row = parse_json(line)
+    except DamagedFileError:
         return None
-    if not isinstance(row, dict) or not isinstance(row.get("frames"), int):
+    if not isinstance(row, dict) or not is_whole(row.get("frames")) or not is_finite(row["frames"]):
         return None
     return row

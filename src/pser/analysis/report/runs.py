@@ -1,5 +1,6 @@
 """What is known of a training run: its manifest, its records, its state."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,6 +139,12 @@ def _value(row: Row, metric: str) -> float | None:
     node: Any = row
     for key in metric.split("."):
         node = node.get(key) if isinstance(node, dict) else None
-    if isinstance(node, bool) or not isinstance(node, int | float) or not np.isfinite(node):
-        return None
-    return float(node)
+    return float(node) if is_finite(node) else None
+
+
+def is_finite(value: Any) -> bool:
+    """Is it a number that a float holds?"""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False

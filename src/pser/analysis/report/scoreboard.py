@@ -139,7 +139,13 @@ def _board(env: str, runs: Sequence[Run], window: float, notes: list[Note]) -> E
     budget = _budget(usable, ends)
     kept = [run for run in usable if ends[run.name] >= (1 - SLACK) * budget]
     _note_lengths(env, usable, kept, ends, budget, notes)
-    cut = {run.name: _until(points[run.name], budget) for run in kept}
+    cut = {run.name: within for run in kept if len(within := _until(points[run.name], budget))}
+    late = [run for run in kept if run.name not in cut]
+    notes.extend(
+        Note(f"begins after the {budget:,.0f} frames compared: in the curves, in no score", run.name)
+        for run in late
+    )
+    kept = [run for run in kept if run.name in cut]
     smooth = {name: moving_average(series, window) for name, series in cut.items()}
     pooled = np.concatenate([series.values for series in smooth.values()])
     return EnvBoard(
