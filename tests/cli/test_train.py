@@ -241,7 +241,7 @@ def test_a_manifest_of_another_network_is_refused(tmp_path, capsys):
     (tmp_path / "run/manifest.json").write_text(json.dumps(changed))
     (tmp_path / "run/status.json").unlink()
     capsys.readouterr()
-    assert "must fit the network" in error_of(capsys, "--resume", tmp_path / "run")
+    assert "hidden [9, 9] (the run has [8, 8])" in error_of(capsys, "--resume", tmp_path / "run")
 
 
 @pytest.mark.parametrize("settings", [5, [], {"game": 3}, {"other": {}}])
