@@ -55,3 +55,10 @@ def test_summary_is_of_the_returns():
         "max_return": 6.0,
         "mean_length": 30.0,
     }
+
+
+def test_every_step_tells_the_frames_played():
+    seen = []
+    evaluate(Idle(), Uneven(3), epsilon=0.0, seed=0, frames=48, on_step=seen.append)
+    assert seen[:2] == [12, 24]
+    assert seen[-1] == 12 * len(seen)

@@ -13,6 +13,7 @@ from pser.learner.events import (
     InspectionDue,
     IntervalLogged,
     TrainingFinished,
+    TrainingStopped,
 )
 from pser.learner.games import training_game
 from pser.learner.loop import Trainer
@@ -266,3 +267,29 @@ def test_every_family_trains_with_every_strategy(env, replay):
     assert row["return_count"] >= 2
     assert not np.array_equal(run.agent.get_weights(), before)
     run.memory.check_invariants()
+
+
+def test_a_loop_that_is_asked_to_stop_ends_between_two_steps_and_goes_on():
+    one, other = trainer(), trainer()
+    whole = list(one.train())
+    seen = []
+    for event in other.train():
+        seen.append(event)
+        other.stop_requested = isinstance(event, EpisodeFinished)
+    *seen, stopped = seen
+    assert isinstance(stopped, TrainingStopped)
+    assert stopped.frames == other.frames < 120
+    other.stop_requested = False
+    seen += list(other.train())
+    assert [type(event) for event in seen] == [type(event) for event in whole]
+    np.testing.assert_array_equal(other.agent.get_weights(), one.agent.get_weights())
+
+
+def test_a_finished_loop_can_be_extended():
+    long = trainer(budget_frames=200)
+    list(long.train())
+    short = trainer()
+    list(short.train())
+    assert isinstance(list(short.train(until_frames=200))[-1], TrainingFinished)
+    assert short.frames == long.frames == 200
+    assert short.counters.updates == long.counters.updates

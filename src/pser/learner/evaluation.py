@@ -40,11 +40,12 @@ def evaluate(
     episodes: int = 0,
     frames: int = 0,
     on_episode: Callable[[], None] = lambda: None,
+    on_step: Callable[[int], None] = lambda frames: None,
 ) -> Evaluation:
     """Play `episodes` episodes, or, if that is 0, until `frames` are spent and the running episodes over.
 
     Every environment gets its share beforehand: taking the first episodes to finish would favour short ones.
-    `on_episode` is called as each of them ends.
+    `on_episode` is called as each of them ends, `on_step` after each step with the frames played so far.
     """
     envs = game.num_envs
     quota = np.array([episodes // envs + (env < episodes % envs) for env in range(envs)])
@@ -60,6 +61,7 @@ def evaluate(
         step = game.step(agent.act(observation, epsilon, rng))
         observation = step.observation
         steps += 1
+        on_step(steps * envs * game.frames_per_step)
         for env in np.flatnonzero(step.finished & running):
             returns[env].append(float(step.episode_return[env]))
             lengths[env].append(int(step.episode_length[env]))

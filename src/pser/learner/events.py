@@ -49,4 +49,19 @@ class TrainingFinished:
     frames: int
 
 
-Event = EpisodeFinished | IntervalLogged | EvaluationDue | InspectionDue | CheckpointDue | TrainingFinished
+@dataclass(frozen=True)
+class TrainingStopped:
+    """The loop was asked to stop between two steps; the state may be saved now."""
+
+    frames: int
+
+
+Event = (
+    EpisodeFinished
+    | IntervalLogged
+    | EvaluationDue
+    | InspectionDue
+    | CheckpointDue
+    | TrainingFinished
+    | TrainingStopped
+)

@@ -21,6 +21,7 @@ from pser.learner.events import (
     InspectionDue,
     IntervalLogged,
     TrainingFinished,
+    TrainingStopped,
 )
 from pser.learner.interval import Interval
 from pser.learner.seeds import derived_seed, generator
@@ -66,6 +67,7 @@ class Trainer:
         self.memory = build_memory(settings, game)
         self.exploration = generator(seed, "exploration")
         self.counters = Counters()
+        self.stop_requested = False
         self.interval = Interval()
         self.drawn: deque[tuple[NDArray[np.int64], NDArray[np.floating[Any]]]] = deque(maxlen=DRAWN_BATCHES)
         self.observation = game.reset(derived_seed(seed, "game")).copy()
@@ -88,11 +90,18 @@ class Trainer:
         share = min(self.frames / self.settings.run.budget_frames, 1.0)
         return replay.beta + share * (replay.beta_end - replay.beta)
 
-    def train(self) -> Iterator[Event]:
-        """Play and learn until the budget is spent, reporting what happens."""
-        budget = self.settings.run.budget_frames
+    def train(self, until_frames: int | None = None) -> Iterator[Event]:
+        """Play and learn until the budget (or `until_frames`) is spent, reporting what happens.
+
+        Setting `stop_requested`, from any thread, ends the loop after the step under way; it can be continued.
+        """
+        budget = self.settings.run.budget_frames if until_frames is None else until_frames
         self.interval.restart_clock(time.perf_counter())
         while self.frames < budget:
+            if self.stop_requested:
+                self.interval.stop_clock(time.perf_counter())
+                yield TrainingStopped(self.frames)
+                return
             yield from self._step_games()
             for _ in range(self._due(self.settings.agent.update_period_steps)):
                 self._update()
