@@ -8,7 +8,11 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 NEED_MORE = {"stable-baselines3.md", "torchrl.md", "tianshou.md"}
 """Pages whose code needs a library that is not among the extras; tests/integrations holds them."""
-PAGES = [DOCS / "tutorial.md", *sorted(p for p in (DOCS / "how-to").glob("*.md") if p.name not in NEED_MORE)]
+PAGES = [
+    DOCS / "tutorial.md",
+    DOCS / "inspect.md",
+    *sorted(p for p in (DOCS / "how-to").glob("*.md") if p.name not in NEED_MORE),
+]
 SHORTENED = {
     "your-own-dqn.md": ("STEPS, WARMUP, GAMMA = 20_000, 500, 0.99", "STEPS, WARMUP, GAMMA = 300, 100, 0.99")
 }

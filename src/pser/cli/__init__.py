@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "presets": "the settings that training starts from",
     "evaluate": "measure a trained agent over many episodes",
     "watch": "write a video of a trained agent playing",
+    "inspect": "show what is in a replay memory on one page that works offline",
     "report": "compare training runs on one page that works offline",
     "sweep": "train a grid of games, replay strategies and seeds",
     "study": "carry out a declared experiment and report what it shows",

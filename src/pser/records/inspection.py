@@ -38,8 +38,8 @@ class Inspection:
     """The memory's settings: prioritization, capacity, environments, n-step, γ, max_priority."""
     oldest_id: int
     columns: dict[str, NDArray[Any]]
-    """One value per transition, oldest first: priority, mass (by rank only), own_mass, replays, back, reward,
-    terminated, action (if it is one small number)."""
+    """One value per transition, oldest first: priority, replays, back, reward, terminated, action (if it is one small
+    number); PSER: own_mass and whether decay has raised it above that; PER by rank: mass."""
     drawn_ids: NDArray[np.int64]
     """The last batches, newest last, one per row."""
     drawn_td: NDArray[np.float32]
@@ -62,13 +62,15 @@ def inspect_memory(
     ids, mass = columns.pop("ids"), columns.pop("mass")
     kept = {
         "priority": columns["priority"].astype(np.float32),
-        "own_mass": columns["own_mass"],
         "replays": _smallest(columns["replays"]),
         "back": _smallest(columns["back"]),
         "reward": columns["reward"].astype(np.float32),
         "terminated": columns["terminated"],
     }
     rule = memory.prioritization
+    if isinstance(rule, pser.PSER):
+        kept["own_mass"] = columns["own_mass"]
+        kept["raised"] = mass.astype(np.float32) > columns["own_mass"]
     if isinstance(rule, pser.PER) and rule.variant == "rank":
         kept["mass"] = mass.astype(np.float32)
     action = columns["action"]

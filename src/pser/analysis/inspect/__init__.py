@@ -1,0 +1,1 @@
+"""What is in a replay memory, on one page."""

@@ -1,0 +1,89 @@
+"""Where the inspections of a page come from: a run's folder, a checkpoint, a saved memory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pser
+from pser.errors import PserError
+from pser.files.container import MAGIC
+from pser.records.checkpoint import MEMORY, checkpoint_paths
+from pser.records.folder import RunFolder
+from pser.records.inspection import PREFIX, Inspection, inspect_memory, inspection_paths, read_inspection
+from pser.records.manifest import read_manifest
+
+MOST_TRANSITIONS = 1_200_000
+"""So many transitions, over all moments, fit on a page that stays quick and small."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a page shows."""
+
+    path: Path
+    moments: list[Inspection]
+    """In the order of their frames."""
+    manifest: dict[str, Any] | None
+    """Of the run, if it is one."""
+    notes: list[str]
+    """What was left out, in sentences."""
+
+
+def read_source(path: Path, *, moments: int, picture_steps: int) -> Source:
+    """The inspections of a run, or the one of a memory."""
+    if (path / "manifest.json").is_file():
+        return _read_run(path, moments, picture_steps)
+    if (path / MEMORY).is_file():
+        path = path / MEMORY
+    if path.is_dir():
+        raise PserError(
+            f"{path} holds no run and no memory: name a run folder, a checkpoint or a saved memory"
+        )
+    return Source(path, [_read_file(path, None, picture_steps)], None, [])
+
+
+def _read_run(path: Path, moments: int, picture_steps: int) -> Source:
+    folder = RunFolder(path)
+    found = {_frames(file): file for file in checkpoint_paths(folder.checkpoints)}
+    found |= {
+        _frames(file): file for file in inspection_paths(folder.inspections)
+    }  # these know the batches too
+    if not found:
+        raise PserError(
+            f"{path} has no checkpoint and no inspection yet: let it run on, or train with --inspect-period-frames"
+        )
+    notes = list[str]()
+    times = sorted(found)
+    if len(times) > moments:
+        notes.append(f"{moments} of {len(times)} moments are shown, evenly chosen (--moments shows more)")
+        times = [times[k] for k in np.linspace(0, len(times) - 1, moments).round().astype(int)]
+    shown, left = list[Inspection](), MOST_TRANSITIONS
+    for frames in reversed(times):
+        moment = _read_file(
+            found[frames] / MEMORY if found[frames].is_dir() else found[frames], frames, picture_steps
+        )
+        if shown and len(moment) > left:
+            notes.append(
+                f"moments before {shown[-1].frames:,} frames are left out: the page would grow too large"
+            )
+            break
+        shown.append(moment)
+        left -= len(moment)
+    if not inspection_paths(folder.inspections):
+        notes.append(
+            "the moments are the run's checkpoints; train with --inspect-period-frames N for more of them"
+        )
+    return Source(path, shown[::-1], read_manifest(folder.manifest), notes)
+
+
+def _frames(path: Path) -> int:
+    return int(path.stem[len(PREFIX) :])
+
+
+def _read_file(path: Path, frames: int | None, picture_steps: int) -> Inspection:
+    with open(path, "rb") as file:
+        if file.read(len(MAGIC)) == MAGIC:
+            return read_inspection(path)
+    return inspect_memory(pser.ReplayMemory.load(path), frames=frames, picture_steps=picture_steps)
