@@ -266,6 +266,7 @@ void bind_index(nb::module_& m) {
              i.check_streams(1, &stream);
              i.cut(stream);
            })
+      .def("set_alpha", [](Index& i, double alpha) { Locked locked(i); i.set_alpha(alpha); })
       .def("stats", &index_stats)
       .def("columns", &index_columns)
       .def("broken_invariant", [](Index& i) { Locked locked(i); return i.broken_invariant(); })

@@ -291,6 +291,23 @@ class Index : public Slots {
     refresh();
   }
 
+  // Another α from here on: every mass is made anew, in one pass over the memory.
+  void set_alpha(double alpha) {
+    const double ratio = rules_.alpha > 0.0 ? alpha / rules_.alpha : 0.0;
+    rules_.alpha = alpha;
+    powers_ = DecayPowers(rules_);
+    if (rules_.kind == Kind::kProportional)
+      for (int64_t id = oldest_id(); id < next_id(); ++id) {
+        const int64_t slot = slot_of(id);
+        Record& r = record(slot);
+        const bool decayed = decayed_mass(mass(slot), r) > 0.0;
+        mass(slot) = power(r.priority, alpha);
+        // (p^α)^(α'/α) = p^α' holds for the own part as well; at α = 0 nobody can tell the parts apart.
+        r.own_mass = static_cast<float>(decayed && ratio > 0.0 ? std::pow(static_cast<double>(r.own_mass), ratio) : mass(slot));
+      }
+    rebuild();
+  }
+
   // Refuse numbers that no history could have left behind: a file may come from anywhere.
   void check_restored() const {
     if (!(p_min_ >= 0.0 && p_min_ <= 1.0 && p_max_ >= 1.0 && p_max_ <= kLargestPriority)) throw Error("the saved priorities have no order");

@@ -42,6 +42,36 @@ def test_registered_environment_passes_the_gymnasium_checker(states):
     check_env(gymnasium.make("pser/BlindCliffwalk-v0", states=states, render_mode="ansi").unwrapped)
 
 
+def test_registered_environments_have_a_time_limit_that_no_episode_reaches():
+    assert gymnasium.spec("pser/BlindCliffwalk-v0").max_episode_steps == 1_000
+    env = gymnasium.make("pser/OnlineCliffwalk6-v0")
+    env.reset()
+    for action in alternating_actions(6):
+        *_, terminated, truncated, _ = env.step(action)
+    assert terminated
+    assert not truncated
+
+
+def test_the_environment_is_found_by_its_module_without_an_import():
+    code = "import gymnasium; gymnasium.make('pser.env:pser/BlindCliffwalk-v0').reset()"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_picture_shows_the_walker_and_the_reward():
+    env = BlindCliffwalk(3, render_mode="rgb_array")
+    env.reset()
+    pictures = [env.render()]
+    env.step(np.int64(env.right_actions[0]))
+    pictures.append(env.render())
+    for place, picture in enumerate(pictures):
+        assert picture.shape == (16, 4 * 16, 3)
+        assert picture.dtype == np.uint8
+        middles = picture[8, 8::16].tolist()
+        expected = [[200, 200, 200]] * 3 + [[240, 200, 60]]
+        expected[place] = [60, 110, 200]
+        assert middles == expected
+
+
 def test_importing_pser_alone_does_not_import_gymnasium():
     code = "import sys, pser; sys.exit('gymnasium' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

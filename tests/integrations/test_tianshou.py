@@ -313,5 +313,53 @@ def test_wrong_uses_say_what_to_do():
         vector().update(ReplayBuffer(3))
     with pytest.raises(pser.PserError, match="use add or update"):
         vector().set_batch(rows(0, [0]))
-    with pytest.raises(pser.PserError, match="update"):
-        PrioritizedReplayBuffer.from_data(obs=[1])
+    with pytest.raises(pser.PserError, match=r"use PrioritizedReplayBuffer.from_data"):
+        PrioritizedVectorReplayBuffer.from_data(obs=[1])
+    with pytest.raises(AttributeError):
+        vector().buffers  # noqa: B018  # one ring for all environments
+
+
+def test_rows_read_by_slot_carry_their_weights():
+    memory = vector(size=20, envs=2, beta=0.7)
+    for step in range(8):
+        memory.add(rows(step, [0, 1]))
+    memory.update_weight(np.arange(16), np.linspace(1, 3, 16))
+    slots = np.array([3, 9, 9, 0])
+    probabilities = memory.index.probabilities(slots)
+    np.testing.assert_allclose(memory.get_weight(slots), (16 * probabilities) ** -0.7)
+    assert memory.get_weight(3) == pytest.approx((16 * probabilities[0]) ** -0.7)
+    assert memory.get_weight(18) == 0.0
+    np.testing.assert_allclose(memory[slots].weight, (probabilities.min() / probabilities) ** 0.7)
+    np.testing.assert_array_equal(memory[slots].obs, memory.obs[slots])
+    assert len(memory[:]) == len(memory[:].weight) == 16
+    assert len(memory[2:5].weight) == 3
+
+
+def test_the_weight_of_a_slot_is_its_priority_to_the_alpha():
+    memory = vector(size=20, envs=2, rule=SIMPLE)
+    for step in range(12):
+        memory.add(rows(step, [0, 1], terminated=True))
+    memory.update_weight(np.arange(20), np.arange(20.0))
+    np.testing.assert_allclose(memory.weight, np.arange(20.0) ** 0.5)
+    assert vector(size=4).weight.tolist() == [0.0] * 4
+
+
+def test_a_buffer_can_be_made_of_data():
+    flags = np.array([False, False, True, False])
+    numbers = np.arange(4.0)
+    memory = PrioritizedReplayBuffer.from_data(
+        obs=numbers,
+        act=numbers,
+        rew=numbers,
+        terminated=flags,
+        truncated=np.zeros(4, bool),
+        done=flags,
+        obs_next=numbers + 1,
+        prioritization=SIMPLE,
+    )
+    assert memory.obs.tolist() == [0.0, 1.0, 2.0, 3.0]
+    memory.update_weight(np.arange(4), np.full(4, 1e-3))
+    memory.update_weight(np.array([2]), np.array([0.8]))
+    np.testing.assert_allclose(all_priorities(memory), [0.2, 0.4, 0.8, 1e-3])
+    memory.update_weight(np.array([3]), np.array([0.9]))
+    np.testing.assert_allclose(all_priorities(memory), [0.2, 0.4, 0.8, 0.9])

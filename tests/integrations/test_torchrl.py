@@ -1,6 +1,8 @@
 """The TorchRL adapter, against the library itself."""
 
+import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,9 +20,11 @@ from torchrl.data import (
     TensorDictReplayBuffer,
     TensorStorage,
 )
+from torchrl.data.replay_buffers.scheduler import LinearScheduler
 
 import pser
 from integrations.bare import Diary, assert_same_priorities, retained
+from pser.integrations import torchrl as adapter
 from pser.integrations.torchrl import PSERSampler
 
 RULE = pser.PSER(alpha=0.6, rho=0.5, window=4, eta=0.3)
@@ -284,18 +288,135 @@ def test_how_td_errors_are_given_must_be_said():
         PSERSampler(pser.PSER())
 
 
-def test_a_storage_without_done_flags_is_refused():
-    memory = buffer()
+def own_episodes(memory, data):
+    """Every row an episode of its own: said, and then nothing decays."""
+    memory.extend(data)
+    with pytest.warns(UserWarning, match="every row counts as an episode"):
+        memory.sample()
+    memory.update_priority(torch.arange(4), torch.full((4,), 1e-3))
+    memory.update_priority(torch.tensor([3]), torch.tensor([0.8]))
+    np.testing.assert_allclose(all_priorities(memory), [1e-3, 1e-3, 1e-3, 0.8], rtol=1e-6)
+    return memory
+
+
+def test_rows_without_done_flags_are_episodes_of_their_own():
+    own_episodes(buffer(rule=SIMPLE), TensorDict({"place": torch.arange(4)}, [4]))
+
+
+def test_rows_that_are_no_tensordicts_are_episodes_of_their_own():
+    for storage, data in [(ListStorage(10), ["a", "b", "c", "d"]), (LazyTensorStorage(10), torch.arange(4))]:
+        memory = ReplayBuffer(
+            storage=storage, sampler=sampler(SIMPLE), batch_size=2, collate_fn=lambda rows: rows
+        )
+        own_episodes(memory, data)
+
+
+def test_trajectories_as_rows_are_episodes_of_their_own():
+    memory = own_episodes(buffer(rule=SIMPLE), steps(np.zeros((4, 6), bool)))
+    batch = memory.sample()
+    assert batch["place"].shape == (16, 6)
+    batch["td_error"] = batch["place"].double().unsqueeze(-1)
+    memory.update_tensordict_priority(
+        batch
+    )  # TorchRL reduces a trajectory's errors by the sampler's `reduction`
+    slots = batch["index"][:, 0].numpy()
+    np.testing.assert_array_equal(memory.sampler.index.priority(slots), 50 + slots)
+
+
+def test_nothing_is_said_where_nothing_would_decay_anyway():
+    memory = buffer(rule=pser.PER())
     memory.extend(TensorDict({"place": torch.arange(4)}, [4]))
-    with pytest.raises(pser.PserError, match="give the right done_key"):
-        memory.sample()
+    memory.sample()
 
 
-def test_a_storage_of_lists_is_refused():
-    memory = ReplayBuffer(storage=ListStorage(10), sampler=sampler(), batch_size=2)
-    memory.extend([1, 2, 3])
-    with pytest.raises(pser.PserError, match="use LazyTensorStorage"):
+def test_data_written_through_another_buffer_of_the_same_storage_is_taken_in():
+    storage = LazyTensorStorage(6)
+    memory = ReplayBuffer(storage=storage, sampler=sampler(SIMPLE), batch_size=4)
+    writer = ReplayBuffer(storage=storage, batch_size=4)
+    writer.extend(steps([False, True, False]))
+    memory.sample()
+    assert memory.sampler.index.next_id == 3
+    writer.extend(steps([False] * 2, start=3))
+    writer.add(steps([False], start=5)[0])
+    writer.add(steps([False], start=6)[0])
+    memory.sample()
+    index = memory.sampler.index
+    assert (index.oldest_id, index.next_id) == (1, 7)
+    index.update(np.arange(1, 7), np.full(6, 1e-3))
+    index.update([4], [0.8])
+    np.testing.assert_allclose(all_priorities(memory), [1e-3, 0.2, 0.4, 0.8, 1e-3, 1e-3])
+
+
+def test_what_the_buffer_itself_writes_is_counted_once():
+    memory = buffer(size=6, kind=ReplayBuffer)
+    memory.extend(steps([False] * 4))
+    memory.add(steps([False], start=4)[0])
+    memory.sample()
+    assert memory.sampler.index.next_id == 5
+
+
+@pytest.mark.parametrize("rule", [pser.PSER(alpha=0.6), pser.PER(alpha=0.6), pser.PER(variant="rank")])
+def test_alpha_can_be_set_and_scheduled(rule):
+    memory = buffer(rule=rule)
+    memory.extend(steps([False] * 8))
+    memory.sample()
+    memory.update_priority(torch.arange(8), torch.arange(8).double())
+    index, raw = memory.sampler.index, all_priorities(memory)
+    scheduler = LinearScheduler(memory, "alpha", final_value=0.2, num_steps=4)
+    for _ in range(4):
+        scheduler.step()
+    assert memory.sampler.alpha == pytest.approx(0.2)
+    np.testing.assert_array_equal(all_priorities(memory), raw)
+    again = pser.PriorityIndex(40, replace(rule, alpha=memory.sampler.alpha))
+    again.append([True] * 8, raw, stream=[0] * 8)
+    ids = np.arange(8)
+    np.testing.assert_allclose(index.probabilities(ids), again.probabilities(ids), rtol=1e-12)
+    index.check_invariants()
+    with pytest.raises(pser.PserError, match="alpha must be from 0 to 1"):
+        memory.sampler.alpha = -1
+    with pytest.raises(pser.PserError, match=r"pser\.Uniform has no alpha"):
+        buffer(rule=pser.Uniform()).sampler.alpha = 0.5
+
+
+def test_a_sampler_with_another_alpha_goes_on_from_a_saved_one(tmp_path):
+    memory, again = filled(), buffer(size=30, ndim=2)
+    memory.sampler.alpha = 0.3
+    memory.sampler.dumps(tmp_path / "sampler")
+    again.sampler.loads(tmp_path / "sampler")
+    assert again.sampler.alpha == 0.3
+
+
+def test_beta_can_be_scheduled():
+    memory = buffer()
+    scheduler = LinearScheduler(memory, "beta", final_value=1.0, num_steps=2)
+    scheduler.step()
+    assert memory.sampler.beta == 0.75
+
+
+def test_broken_contracts_raise_runtime_errors():
+    memory = buffer()
+    assert memory.sampler.device == torch.device("cpu")
+    with pytest.raises(RuntimeError, match="empty storage"):
         memory.sample()
+    memory.extend(steps([False] * 4))
+    with pytest.raises(RuntimeError, match="needs the storage"):
+        memory.sampler.update_priority(torch.tensor([0]), 1.0)
+
+
+def test_a_sampler_is_not_sent_to_another_process(monkeypatch):
+    monkeypatch.setattr(adapter, "get_spawning_popen", lambda: object())
+    with pytest.raises(RuntimeError, match="between processes"):
+        pickle.dumps(sampler())
+
+
+def test_slices_name_slots():
+    memory = buffer(rule=SIMPLE)
+    memory.extend(steps([True] * 4))
+    memory.sampler._written[-1] = slice(0, 4)  # as a writer of one's own may say it
+    memory.sample()
+    memory.update_priority(torch.arange(4), torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    memory.sampler.update_priority(slice(0, 2), torch.tensor([5.0, 6.0]), storage=memory.storage)
+    assert all_priorities(memory).tolist() == [5.0, 6.0, 3.0, 4.0]
 
 
 def test_a_writer_that_skips_about_is_refused():

@@ -6,15 +6,19 @@ from typing import Any, SupportsFloat
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from pser.env.blind_cliffwalk import alternating_actions, check_states
 from pser.errors import PserError
+
+SQUARE_PIXELS = 16
+"""Height and width of a state in a rendered picture."""
 
 
 class BlindCliffwalk(gymnasium.Env[np.int64, np.int64]):
     """The chain as a Gymnasium environment: `gymnasium.make("pser/BlindCliffwalk-v0", states=16)`."""
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 (as Gymnasium has it)
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 (as Gymnasium has it)
 
     def __init__(
         self,
@@ -60,8 +64,22 @@ class BlindCliffwalk(gymnasium.Env[np.int64, np.int64]):
         self._state = None
         return np.int64(0), 1.0 if goal else 0.0, True, False, {}
 
-    def render(self) -> str | None:
-        """The chain as a line of text, the walker as @ and the reward as $."""
+    def render(self) -> Any:
+        """The chain as a line of text, the walker as @ and the reward as $; or as a picture of the same."""
+        if self.render_mode == "rgb_array":
+            return self._picture()
         if self.render_mode != "ansi":
             return None
         return "".join("@" if s == self._state else "." for s in range(self.states)) + "$"
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """Squares in a row: grey states, the walker blue, the reward yellow, lines between them white."""
+        colours = np.full((self.states + 1, 3), 200, np.uint8)
+        colours[-1] = (240, 200, 60)
+        if self._state is not None:
+            colours[self._state] = (60, 110, 200)
+        row = np.repeat(colours[None], SQUARE_PIXELS, axis=1)
+        picture = np.repeat(row, SQUARE_PIXELS, axis=0)
+        picture[[0, -1]] = 255
+        picture[:, ::SQUARE_PIXELS] = picture[:, SQUARE_PIXELS - 1 :: SQUARE_PIXELS] = 255
+        return picture

@@ -110,9 +110,38 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def sample(self, batch_size: int | None) -> tuple[Any, Any]:
         """A batch drawn by priority, with its weights, and its slots."""
         slots, weights = self._draw(batch_size)
-        batch = self[slots]
+        batch = ReplayBuffer.__getitem__(self, slots)
         batch.weight = weights
         return batch, slots
+
+    def __getitem__(self, index: Any) -> Any:
+        """Rows by slot, with the importance-sampling weights they would have as a batch."""
+        if isinstance(index, slice):
+            index = self._draw(0)[0] if index == slice(None) else self._indices[: len(self)][index]
+        batch = ReplayBuffer.__getitem__(self, index)
+        weights = self.get_weight(index)
+        largest = np.max(weights, initial=0.0)
+        batch.weight = weights / largest if largest > 0.0 else weights
+        return batch
+
+    def get_weight(self, index: Any) -> Any:
+        """Importance-sampling weights (N·P(i))^−β by slot (Schaul et al. 2016, Sec. 3.4), 0 for empty slots."""
+        slots = np.asarray(index, np.int64) % self.maxsize
+        weights, held = np.zeros(slots.shape), slots < len(self.index)
+        ids = ids_in_slots(self.index, slots[held], TianshouError)
+        chances = len(self.index) * self.index.probabilities(ids)
+        weights[held] = chances ** -beta_at(self.beta, self.index.next_id)
+        return weights[()]
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """p^α of every slot, 0 for empty ones: what Tianshou keeps in a tree of this name. A copy."""
+        masses = np.zeros(self.maxsize)
+        ids = np.arange(self.index.oldest_id, self.index.next_id)
+        masses[ids % self.maxsize] = self.index.priority(ids) ** getattr(
+            self.index.prioritization, "alpha", 0.0
+        )
+        return masses
 
     def _draw(self, batch_size: int | None) -> tuple[Ints, NDArray[np.float64]]:
         if batch_size == 0:
@@ -149,12 +178,13 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         raise PserError("the data of a prioritized buffer cannot be replaced, got a batch: use add or update")
 
     @classmethod
-    def from_data(cls, *args: Any, **kwargs: Any) -> Self:
-        """Not offered: it would leave open how to sample."""
-        raise PserError(
-            "a prioritized buffer needs its prioritization, got data only: make one and call "
-            "update(ReplayBuffer.from_data(...))"
-        )
+    def from_data(cls, *args: Any, prioritization: Prioritization | None = None, **kwargs: Any) -> Any:
+        """A full buffer of these rows (Tianshou's arguments), to be sampled as `prioritization` says."""
+        rows = ReplayBuffer.from_data(*args, **kwargs)
+        rows.last_index = np.array([len(rows) - 1])  # left at 0 by Tianshou, which would end a sequence there
+        buffer = cls(rows.maxsize, prioritization)
+        buffer.update(rows)
+        return buffer
 
     def save_hdf5(self, path: str, compression: str | None = None) -> None:
         """Write the buffer and its priorities to an HDF5 file, as Tianshou does."""
@@ -286,6 +316,13 @@ class PrioritizedVectorReplayBuffer(PrioritizedReplayBuffer, ReplayBufferManager
         total, length = total + reward, length + 1
         self._episodes[stream] = (0.0, 0, slot) if done else (total, length, start)
         return (total, length, start) if done else (np.zeros_like(total), 0, start)
+
+    @classmethod
+    def from_data(cls, *args: Any, **kwargs: Any) -> Any:
+        """Not offered: rows do not tell which environment they are of."""
+        raise PserError(
+            f"rows cannot fill a {cls.__name__}, got data only: use PrioritizedReplayBuffer.from_data"
+        )
 
     def update(self, buffer: ReplayBuffer) -> Any:
         """Not offered, as in Tianshou: it would leave open which environment the data is of."""

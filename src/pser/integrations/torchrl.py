@@ -2,10 +2,14 @@
 
 The storage's leading dimension is time, the others are environments, as TorchRL lays data out with `ndim=2`; the
 transition with id i lies in the i-th slot of the flattened storage (modulo its size). Where sequences end is read from
-the storage's ("next", "done") and, if a collector wrote it, ("collector", "traj_ids").
+the storage's ("next", "done") and, if a collector wrote it, ("collector", "traj_ids"). Rows that do not tell (plain
+tensors or lists, data without that key, whole trajectories) are each an episode of their own: nothing decays.
 """
 
 import math
+import warnings
+from dataclasses import replace
+from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,8 +30,16 @@ from pser.integrations._shared import (
     require_prioritization,
     require_version,
 )
+from pser.integrations._torchrl_indices import (
+    NOT_STORED,
+    TorchRLError,
+    all_written,
+    flat_slots,
+    rows_shape,
+    same_slots,
+)
 from pser.memory.index import PriorityIndex
-from pser.memory.prioritization import Prioritization
+from pser.memory.prioritization import PSER, Prioritization, Uniform
 
 require_version("torchrl", "0.14", "0.15")
 
@@ -38,13 +50,6 @@ FILE = "pser.npz"
 NO_PRIORITY = float(np.finfo(np.float32).min)
 """What TorchRL is told to write for data without a priority: no TD error is so, and float32 holds it exactly."""
 
-NOT_STORED = -1
-"""The index that TorchRL's writers give to data they did not store."""
-
-
-class TorchRLError(PserError, RuntimeError):
-    """A rule of TorchRL's samplers was broken; they raise RuntimeError."""
-
 
 class PSERSampler(
     PrioritizedSampler
@@ -52,7 +57,7 @@ class PSERSampler(
     """Samples a TorchRL storage by PSER, PER or uniformly. Its rules are those of `index`.
 
     New data takes the largest priority ever recorded, or the TD error it carries under the buffer's `priority_key`.
-    The buffer must write in order (the default `RoundRobinWriter`), to a storage of tensors.
+    The buffer must write in order (the default `RoundRobinWriter`).
     """
 
     reduction = "max"
@@ -63,6 +68,9 @@ class PSERSampler(
     """Of the last row of each stream: was it done?"""
     _trajectory: Ints
     """Of the last row of each stream: the trajectory it belongs to."""
+    _warned: bool
+    _marked: bool
+    """Was the newest of `_written` told by `mark_update`? The buffer that wrote it tells it once more."""
 
     def __init__(
         self,
@@ -106,8 +114,21 @@ class PSERSampler(
 
     @property
     def alpha(self) -> float:
-        """α of the prioritization, which is fixed."""
+        """α of the prioritization; setting it makes every mass anew (one pass over the memory)."""
         return getattr(self._prioritization, "alpha", 0.0)
+
+    @alpha.setter
+    def alpha(self, alpha: float) -> None:
+        if isinstance(self._prioritization, Uniform):
+            raise PserError(f"pser.Uniform has no alpha, got {alpha!r}: use pser.PER or pser.PSER")
+        self._prioritization = replace(self._prioritization, alpha=float(alpha))
+        if self._index is not None:
+            self._index.set_alpha(float(alpha))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the priorities are: always the CPU."""
+        return torch.device("cpu")
 
     @property
     def beta(self) -> Beta:
@@ -125,14 +146,25 @@ class PSERSampler(
 
     def add(self, index: Any) -> None:
         """One more transition (of every environment) was written."""
-        self._written.append(index)
+        self.extend(index)
 
     def extend(self, index: Any) -> None:
         """More transitions were written."""
+        if not (self._marked and same_slots(self._written[-1], index)):
+            self._written.append(index)
+        self._marked = False
+
+    def mark_update(self, index: Any, *, storage: Storage | None = None) -> None:
+        """Transitions were written, through this buffer or another one of the same storage."""
         self._written.append(index)
+        self._marked = True
 
     def sample(self, storage: Storage, batch_size: int) -> tuple[Any, dict[str, Any]]:
         """Slots drawn by priority, and their importance-sampling weights under "priority_weight"."""
+        if len(storage) == 0:
+            raise TorchRLError(
+                f"cannot sample {batch_size} transitions from an empty storage: add some first"
+            )
         index = self._follow(storage)
         ids, weights = index.sample(batch_size, beta_at(self.beta, index.next_id))
         slots: Any = torch.as_tensor(ids % index.capacity)
@@ -149,7 +181,9 @@ class PSERSampler(
         the update of its former content: TorchRL names slots, not transitions.
         """
         if storage is None:
-            raise PserError("update_priority needs the storage, got None: call ReplayBuffer.update_priority")
+            raise TorchRLError(
+                "update_priority needs the storage, got None: call ReplayBuffer.update_priority"
+            )
         errors = torch.as_tensor(priority).detach().cpu().to(torch.float64).reshape(-1).numpy()
         given = None if (errors == NO_PRIORITY).all() else errors
         if given is not None and not np.isfinite(given).all():
@@ -159,27 +193,24 @@ class PSERSampler(
         if given is not None and self.td_errors == "squared":
             given = _root(given)
         if self._index is None and not self._written:  # data that was there before: TorchRL announces it so
-            self._written.append(_all_written(storage))
-        slots = _flat(index, storage)
+            self._written.append(all_written(storage))
+        slots = flat_slots(index, storage)
         if given is not None and len(given) not in (1, len(slots)):
             raise TorchRLError(
                 f"there must be one priority, or one for each of the {len(slots)} indices, got {len(given)}: match them"
             )
         given = None if given is None else np.broadcast_to(given, slots.shape)
-        if self._written and np.array_equal(slots, _flat(self._written[-1], storage)):
+        if self._written and np.array_equal(slots, flat_slots(self._written[-1], storage)):
             self._follow(storage, given)
         elif given is not None:
             known = self._follow(storage)
             stored = slots != NOT_STORED
             known.update(ids_in_slots(known, slots[stored], TorchRLError), given[stored])
 
-    def mark_update(self, index: Any, *, storage: Storage | None = None) -> None:
-        """Nothing to do: new data takes the largest priority anyway."""
-
     def _follow(self, storage: Storage, last_td_errors: NDArray[np.float64] | None = None) -> PriorityIndex:
         """Take in what was written since, reading sequence ends from the storage."""
         index = self._index_for(storage)
-        batches = [_flat(written, storage) for written in self._written]
+        batches = [flat_slots(written, storage) for written in self._written]
         if batches:
             slots = np.concatenate(batches)
             expected = (index.next_id + np.arange(len(slots))) % index.capacity
@@ -194,6 +225,7 @@ class PSERSampler(
             firsts[lost:] = self._firsts(*self._ends(storage, slots[lost:]), fresh=lost > 0)
             self._append(index, firsts, last_td_errors)
             self._written.clear()
+            self._marked = False
         if len(index) != len(storage):
             raise PserError(
                 f"the storage holds {len(storage)} transitions and the sampler knows {len(index)}: "
@@ -229,28 +261,26 @@ class PSERSampler(
     def _ends(self, storage: Storage, slots: Ints) -> tuple[NDArray[np.bool_], Ints | None]:
         """Of these rows: the done flags, and the trajectories if they are stored."""
         data = storage[:]
-        if not is_tensor_collection(data):
-            raise PserError(
-                f"the sampler reads tensordicts, got a storage of {type(data).__name__}: use LazyTensorStorage"
-            )
-        done = data.get(self._done_key, None)
-        if done is None:
-            raise PserError(
-                f"the stored data needs {self._done_key!r}, got {sorted(data.keys(True, True), key=str)}: "
-                "give the right done_key"
-            )
-        if done.numel() != len(storage):
-            raise PserError(
-                f"{self._done_key!r} must be one flag per transition, got shape {tuple(done.shape)}: "
-                "give the right done_key"
-            )
+        done = data.get(self._done_key, None) if is_tensor_collection(data) else None
+        if done is None or done.numel() != len(storage):
+            self._warn_that_nothing_decays()
+            return np.ones(len(slots), bool), None
         trajectory = data.get(self._trajectory_key, None)
         rows = torch.as_tensor(slots, device=done.device)
         names = None if trajectory is None else trajectory.reshape(-1)[rows].cpu().numpy().astype(np.int64)
         return done.reshape(-1)[rows].cpu().numpy().astype(bool), names
 
+    def _warn_that_nothing_decays(self) -> None:
+        if isinstance(self._prioritization, PSER) and self._prioritization.reach and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the stored rows have no flag {self._done_key!r} each, so every row counts as an episode and no "
+                "priority decays: give the right done_key, or use pser.PER",
+                stacklevel=5,
+            )
+
     def _index_for(self, storage: Storage) -> PriorityIndex:
-        shape = _rows_shape(storage)
+        shape = rows_shape(storage)
         streams = math.prod(shape) if shape else self._num_streams
         # TorchRL rounds the number of steps up when the environments do not divide max_size.
         capacity = -(-storage.max_size // math.prod(shape)) * math.prod(shape)
@@ -268,6 +298,8 @@ class PSERSampler(
     def _empty(self) -> None:
         self._index = None
         self._written = []
+        self._marked = False
+        self._warned = False
         self._ended = np.ones(0, bool)
         self._trajectory = np.zeros(0, np.int64)
 
@@ -303,7 +335,7 @@ class PSERSampler(
 
     def _set_state(self, state: dict[str, NDArray[Any]]) -> None:
         index = index_from_bytes(state["index"]) if state["index"].size else None
-        if index is not None and index.prioritization != self._prioritization:
+        if index is not None and not _same_but_alpha(index.prioritization, self._prioritization):
             raise PserError(
                 f"the saved sampler has {index.prioritization}, this one {self._prioritization}: "
                 "make it with the saved settings"
@@ -314,6 +346,8 @@ class PSERSampler(
                 "make the storage with the saved max_size"
             )
         self._index = index
+        self._prioritization = self._prioritization if index is None else index.prioritization
+        self._marked = False
         self._ended, self._trajectory = state["ended"].copy(), state["trajectory"].copy()
         self._written = [
             torch.as_tensor(state[f"written_{number}"])
@@ -326,6 +360,10 @@ class PSERSampler(
         )
 
     def __getstate__(self) -> dict[str, Any]:
+        if get_spawning_popen() is not None:
+            raise TorchRLError(
+                "a sampler cannot be shared between processes, got one to send: keep it where the learner is"
+            )
         state = {**self.__dict__, "_rng": None}
         state["_index"] = None if self._index is None else index_to_bytes(self._index)
         return state
@@ -335,34 +373,11 @@ class PSERSampler(
         self._index = None if state["_index"] is None else index_from_bytes(state["_index"])
 
 
-def _rows_shape(storage: Storage) -> tuple[int, ...]:
-    """The environments of one time step: () in a storage with one dimension."""
-    return tuple(storage.shape[1:]) if storage.ndim > 1 else ()
-
-
-def _flat(index: Any, storage: Storage) -> Ints:
-    """Slots of the flattened storage, from TorchRL's indices (one column per dimension)."""
-    shape = _rows_shape(storage)
-    array = torch.as_tensor(index).cpu().numpy().astype(np.int64)
-    if not shape or array.ndim == 1:  # flat already
-        return array.reshape(-1)
-    missing = (array == NOT_STORED).all(axis=1)
-    steps, *envs = np.where(missing[:, None], 0, array).T
-    wrong = steps < 0
-    for env, count in zip(envs, shape, strict=True):
-        wrong |= (env < 0) | (env >= count)
-    if wrong.any():
-        raise TorchRLError(
-            f"an index must lie within the environments {shape}, got {array[wrong][0].tolist()}: "
-            "pass the indices that sample returned"
-        )
-    slots = steps * math.prod(shape) + np.ravel_multi_index(tuple(envs), shape)
-    return np.where(missing, NOT_STORED, slots).astype(np.int64)
-
-
-def _all_written(storage: Storage) -> torch.Tensor:
-    """Flat slots of all that a storage holds, in the order of a storage that has not wrapped."""
-    return torch.arange(len(storage))
+def _same_but_alpha(one: Prioritization, other: Prioritization) -> bool:
+    """Are the settings the same? α may have been scheduled."""
+    if isinstance(one, Uniform) or isinstance(other, Uniform):
+        return one == other
+    return replace(one, alpha=other.alpha) == other
 
 
 def _root(squares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -172,6 +173,14 @@ class PriorityIndex:
             "name a stream of this index",
         )
         self._kernel.cut(int(stream))
+
+    def set_alpha(self, alpha: float) -> None:
+        """Another α from here on; raw priorities stay. One pass over the memory."""
+        if isinstance(self.prioritization, Uniform):
+            raise PserError(f"pser.Uniform has no alpha, got {alpha!r}: use pser.PER or pser.PSER")
+        changed = replace(self.prioritization, alpha=alpha)
+        self._kernel.set_alpha(changed.alpha)
+        self.prioritization = changed
 
     def reseed(self, seed: int | np.random.Generator | None) -> None:
         """Draw from a new random generator from here on."""
