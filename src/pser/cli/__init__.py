@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "watch": "write a video of a trained agent playing",
     "inspect": "show what is in a replay memory on one page that works offline",
     "report": "compare training runs on one page that works offline",
+    "anatomy": "say what the priorities are made of under given settings",
     "sweep": "train a grid of games, replay strategies and seeds",
     "study": "carry out a declared experiment and report what it shows",
 }

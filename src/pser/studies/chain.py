@@ -6,16 +6,20 @@ from pser.studies.study import Contrast, Game, Study
 
 
 def cliffwalk(states: int, frames: int) -> Game:
-    """Blind Cliffwalk played online; half of the budget explores."""
+    """Blind Cliffwalk played online; half of the budget explores. Few replays, so that it matters which."""
     return Game(
         env=f"gym:pser/OnlineCliffwalk{states}-v0",
-        settings={
-            "budget_frames": frames,
-            "epsilon_decay_steps": frames // 2,
-            "log_period_frames": frames // 40,
-        },
+        settings={**_budget(frames, frames // 2), "update_period_steps": 8, "target_period_steps": 400},
         take_off=0.1,
     )
+
+
+def _budget(frames: int, exploring: int) -> dict[str, int]:
+    return {
+        "budget_frames": frames,
+        "epsilon_decay_steps": exploring,
+        "log_period_frames": frames // 40,
+    }
 
 
 STUDY = Study(
@@ -36,25 +40,19 @@ STUDY = Study(
         cliffwalk(12, 40_000),
         Game(
             env="gym:MountainCar-v0",
-            settings={"budget_frames": 60_000, "epsilon_decay_steps": 30_000, "log_period_frames": 1_500},
-            take_off=-195.0,
+            settings={**_budget(80_000, 40_000), "max_episode_steps": 500},
+            take_off=-490.0,
         ),
-        Game(
-            env="gym:Acrobot-v1",
-            settings={"budget_frames": 30_000, "epsilon_decay_steps": 10_000, "log_period_frames": 750},
-            take_off=-300.0,
-        ),
-        Game(
-            env="gym:pser/MiniGrid-Empty-8x8-v0",
-            settings={"budget_frames": 40_000, "epsilon_decay_steps": 20_000, "log_period_frames": 1_000},
-            take_off=0.5,
-        ),
+        Game(env="gym:Acrobot-v1", settings=_budget(30_000, 10_000), take_off=-300.0),
+        Game(env="gym:pser/MiniGrid-DoorKey-5x5-v0", settings=_budget(60_000, 30_000), take_off=0.2),
     ),
     seeds=10,
     preset="classic",
     settings={
         "n_step": 1,  # longer returns would carry the reward back by themselves
         "alpha": 0.6,
+        "batch_size": 32,
+        "update_period_steps": 4,
         "epsilon_end": 0.05,
         "eval_period_frames": 0,
         "checkpoint_period_frames": 0,

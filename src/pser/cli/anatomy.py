@@ -1,0 +1,115 @@
+"""Say what the priorities are made of under given settings: by arithmetic and by simulation.
+
+$ pser anatomy --eta 0.7 --rho 0.4 --batch-size 32 --update-period-steps 4
+$ pser anatomy --run runs/breakout            # the settings and the errors of a run
+$ pser anatomy --page docs/anatomy.md         # the page of the documentation, with its figure
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pser.errors import PserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The memory's settings, and how large the errors are."""
+
+    alpha: float = 0.5
+    """α, exponent of the priorities."""
+    eta: float = 0.7
+    """η, what a replayed transition keeps of its priority."""
+    rho: float = 0.4
+    """ρ, what each earlier step is handed."""
+    window: int = 5
+    """W, how many steps decay reaches back."""
+    initial: Literal["max", "td"] = "max"
+    """Priority of new transitions: the largest ever (MaxPrio) or their own (CurrentTD)."""
+    batch_size: int = 32
+    """Transitions in one update."""
+    update_period_steps: int = 4
+    """One update per this many steps."""
+    td_median: float = 0.05
+    """Median |TD error| in units of the largest priority ever."""
+    td_spread: float = 1.0
+    """Standard deviation of its logarithm."""
+    run: Path | None = None
+    """Take the settings, and the size of the errors, from this run."""
+    page: Path | None = None
+    """Write the documentation's page here, its figure into assets/ beside it."""
+
+    def __post_init__(self) -> None:
+        for name in ("td_median", "td_spread", "batch_size", "update_period_steps"):
+            if getattr(self, name) <= 0:
+                raise PserError(f"{name} must be above 0, got {getattr(self, name)}: raise it")
+
+
+def run(settings: Settings) -> None:
+    """Print the shares, or write the page."""
+    from pser.analysis.anatomy.arithmetic import Surprises, decay_reach, replays_a_life
+    from pser.analysis.anatomy.page import Case, anatomy_table, measure
+
+    if settings.page is not None:
+        _write_page(settings.page)
+        return
+    surprises = Surprises(median=settings.td_median, spread=settings.td_spread)
+    case = Case(
+        f"η = {settings.eta:g}",
+        _prioritization(settings),
+        settings.initial,
+        replays_a_life(settings.batch_size, settings.update_period_steps),
+    )
+    if settings.run is not None:
+        case, surprises = _of_run(settings.run)
+    print(
+        f"{case.replays:g} replays a life; errors in units of the largest priority ever: median {surprises.median:.3g}"
+    )
+    print(anatomy_table(measure([case], surprises)))
+    if case.initial == "max" and case.eta > 0:
+        rho = getattr(case.prioritization, "rho", 0.0)
+        whole, tenth = (decay_reach(size, case.eta, rho, case.replays) for size in (1.0, 0.1))
+        print(
+            f"at the end of a life decay is felt {whole:.1f} steps back from the largest surprise, "
+            f"{tenth:.1f} from a tenth of it"
+        )
+
+
+def _prioritization(settings: Settings) -> Any:
+    import pser
+
+    return pser.PSER(alpha=settings.alpha, eta=settings.eta, rho=settings.rho, window=settings.window)
+
+
+def _of_run(folder: Path) -> tuple[Any, Any]:
+    """Settings of a run; its mean |δ| over its largest priority gives the size of the errors."""
+    from pser.analysis.anatomy.arithmetic import Surprises, replays_a_life
+    from pser.analysis.anatomy.page import Case
+    from pser.records.folder import RunFolder
+    from pser.records.manifest import read_manifest, settings_of
+
+    files = RunFolder(folder)
+    train = settings_of(read_manifest(files.manifest))
+    rows = [json.loads(line) for line in files.train.read_text().splitlines()] if files.train.exists() else []
+    known = [row for row in rows if row.get("td_abs_mean")]
+    if not known:
+        raise PserError(f"{folder} has no record of its TD errors yet: let it learn for a while")
+    ratio = known[-1]["td_abs_mean"] / known[-1]["memory"]["max_priority"]
+    spread = 1.0
+    median = max(ratio, 1e-9) / 2.718281828459045 ** (spread**2 / 2)  # of a lognormal with that mean
+    replays = replays_a_life(train.agent.batch_size, train.agent.update_period_steps)
+    case = Case(train.replay.label, train.replay.prioritization(), train.replay.initial, replays)
+    return case, Surprises(median=median, spread=spread)
+
+
+def _write_page(page: Path) -> None:
+    from pser.analysis.anatomy.arithmetic import Surprises
+    from pser.analysis.anatomy.figures import draw_sources
+    from pser.analysis.anatomy.page import measure, render, standard_cases
+
+    surprises = Surprises()
+    rows = measure(standard_cases(), surprises)
+    draw_sources(rows, page.parent / "assets")
+    page.write_text(render(rows, surprises, "assets/anatomy.png"))
+    print(f"written: {page}")

@@ -1,0 +1,96 @@
+"""The arithmetic of the priorities against counting by hand, and against the memory itself."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pser
+from pser.analysis.anatomy.arithmetic import (
+    Surprises,
+    decay_reach,
+    insertion_share,
+    never_replayed_share,
+    replays_ruled_by_insertion,
+    ruled_for_life,
+    shrinking_insertion_share,
+)
+from pser.analysis.anatomy.page import measure, render, standard_cases
+from pser.analysis.anatomy.simulation import Set, simulate
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "anatomy.md"
+
+
+def replays_by_hand(td, eta):
+    """Replay a transition until its own error rules; count the replays that started from insertion."""
+    priority, count = 1.0, 1
+    while eta * priority > td:
+        priority *= eta
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize("td", [0.9, 0.31, 0.05, 0.001])
+def test_replays_ruled_by_insertion_are_those_counted_by_hand(td, eta):
+    assert replays_ruled_by_insertion(np.array([td]), eta) == replays_by_hand(td, eta)
+
+
+def test_the_share_is_the_mean_over_transitions_and_at_least_that_of_the_never_replayed():
+    td = np.array([0.9, 0.05])
+    expected = (min(replays_by_hand(0.9, 0.7), 8) + min(replays_by_hand(0.05, 0.7), 8)) / 2 / 8
+    assert insertion_share(td, 0.7, 8) == expected
+    assert insertion_share(td, 0.0, 8) == never_replayed_share(8) == 1 / 8
+
+
+def test_errors_that_do_not_shrink_give_the_plain_share():
+    surprises = Surprises(spread=1e-9, reward_share=0.0, shrink=1.0)
+    assert shrinking_insertion_share(surprises, 0.7, 8) == insertion_share(np.array([0.05]), 0.7, 8)
+
+
+def test_insertion_rules_a_whole_life_below_eta_to_the_replays():
+    assert ruled_for_life(0.7, 8) == pytest.approx(0.0576, abs=1e-4)
+    assert replays_by_hand(0.0575, 0.7) > 8 >= replays_by_hand(0.0577, 0.7)
+
+
+def test_decay_reaches_as_far_as_it_exceeds_what_insertion_left():
+    reach = decay_reach(1.0, 0.7, 0.4, 8)
+    assert 0.4 ** math.floor(reach) > 0.7**8 > 0.4 ** math.ceil(reach)
+    assert reach == pytest.approx(3.1, abs=0.05)
+    assert decay_reach(0.01, 0.7, 0.4, 8) == 0.0
+    assert decay_reach(1.0, 0.0, 0.4, 8) == math.inf
+    assert decay_reach(1.0, 0.7, 0.0, 8) == 0.0
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.3, 0.5, 0.7])
+def test_the_prediction_is_near_the_simulation(eta):
+    found = simulate(Set(prioritization=pser.PSER(eta=eta), capacity=10_000))
+    assert found.from_insertion == pytest.approx(shrinking_insertion_share(Surprises(), eta, 8), abs=0.07)
+
+
+def test_the_shares_of_a_simulation_sum_to_one():
+    for initial in ("max", "td"):
+        found = simulate(Set(prioritization=pser.PSER(eta=0.3), initial=initial, capacity=3_000))
+        assert found.insertion + found.retention + found.own + found.decay == pytest.approx(1.0)
+        assert found.decay > 0.05
+    assert found.insertion == 0.0  # CurrentTD inserts nothing at the largest priority
+
+
+def test_the_papers_eta_makes_a_rota_and_none_does_not():
+    even = simulate(Set(prioritization=pser.PSER(eta=0.7), capacity=5_000))
+    uneven = simulate(Set(prioritization=pser.PSER(eta=0.0), capacity=5_000))
+    assert even.evenness < 0.8 < 1.2 < uneven.evenness
+    assert even.decay < 0.03 < uneven.decay
+
+
+def test_uniform_replay_is_as_even_as_chance():
+    found = simulate(Set(prioritization=pser.Uniform(stratified=False), capacity=5_000))
+    assert found.evenness == pytest.approx(1.0, abs=0.1)
+    assert found.effective_samples == pytest.approx(1.0)
+
+
+def test_the_page_is_what_the_command_writes():
+    surprises = Surprises()
+    text = render(measure(standard_cases(), surprises), surprises, "assets/anatomy.png")
+    assert PAGE.read_text() == text
