@@ -1,6 +1,7 @@
 """Hooks of the documentation build: what lies outside docs/ joins the site, and links to it follow.
 
-The home page is the README; CONTRIBUTING, CHANGELOG, CITATION.cff and the committed results are taken as they are.
+The home page is the README; CONTRIBUTING, CHANGELOG, CITATION.cff and the committed results are taken as they are; the
+playground is the page that `pser playground` writes.
 """
 
 import re
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+from pser.analysis.playground.page import render_playground
 
 ROOT = Path(__file__).parents[1]
 JOINING = ("CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE")
@@ -20,6 +23,7 @@ def on_files(files: Files, config: Any) -> Files:
     paths += sorted(path for path in (ROOT / "results").rglob("*") if path.suffix in RESULTS)
     for path in paths:
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    files.append(File.generated(config, "assets/playground.html", content=render_playground()))
     return files
 
 

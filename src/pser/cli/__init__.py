@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "evaluate": "measure a trained agent over many episodes",
     "watch": "write a video of a trained agent playing",
     "inspect": "show what is in a replay memory on one page that works offline",
+    "playground": "play with the rules on one page: PER and PSER side by side",
     "report": "compare training runs on one page that works offline",
     "anatomy": "say what the priorities are made of under given settings",
     "sweep": "train a grid of games, replay strategies and seeds",

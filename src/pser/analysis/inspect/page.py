@@ -1,8 +1,6 @@
 """The page of `pser inspect`: one HTML file that needs nothing but itself."""
 
 import json
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import pser
 from pser.analysis.colours import DARK_PALETTE, PALETTE
 from pser.analysis.inspect.encode import Block, text_of
 from pser.analysis.inspect.sources import Source
+from pser.analysis.packaged import packaged
 from pser.records.inspection import Inspection
 
 MOST_PICTURE_BYTES = 3_500_000
@@ -24,7 +23,7 @@ SCRIPTS = ("decode.js", "memory.js", "map.js", "episodes.js", "steps.js", "page.
 def render_page(source: Source, title: str) -> str:
     """The whole page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined)
-    return environment.from_string(_packaged("inspect/page.html.j2")).render(_context(source, title))
+    return environment.from_string(packaged("inspect/page.html.j2")).render(_context(source, title))
 
 
 def _context(source: Source, title: str) -> dict[str, Any]:
@@ -50,8 +49,8 @@ def _context(source: Source, title: str) -> dict[str, Any]:
         "data": Markup(json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")),
         "blocks": {name: Markup(text) for name, text in blocks.items()},
         "version": pser.__version__,
-        "css": Markup(_packaged("report/page.css") + _packaged("inspect/page.css")),
-        "js": Markup("\n".join(_packaged(f"inspect/{name}") for name in SCRIPTS)),
+        "css": Markup(packaged("report/page.css") + packaged("inspect/page.css")),
+        "js": Markup("\n".join(packaged(f"inspect/{name}") for name in SCRIPTS)),
     }
 
 
@@ -124,8 +123,3 @@ def _subtitle(source: Source) -> str:
         return str(source.path)
     run = source.manifest
     return f"{run['env']}, {run['label']}, seed {run['seed']} ({source.path})"
-
-
-@cache
-def _packaged(name: str) -> str:
-    return (files("pser") / "data" / name).read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The rules of the memory to play with, on one page."""
