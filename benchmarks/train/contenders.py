@@ -10,8 +10,9 @@ import torch
 from pser.learner.device import configure_torch
 from pser.learner.events import IntervalLogged
 from pser.learner.games import training_game
-from pser.learner.loop import Trainer, build_memory, observation_shape
+from pser.learner.loop import Trainer, observation_shape
 from pser.learner.presets import preset_settings
+from pser.learner.replay import build_memory
 from pser.learner.settings import TrainSettings
 
 
@@ -78,14 +79,16 @@ class Ours:
         settings = settings_of(task, "uniform")
         self.trainer = Trainer(settings, training_game(settings), configure_torch("cpu", 1))
         self.memories = {
-            name: build_memory(settings_of(task, name), self.trainer.game) for name in STRATEGIES
+            name: build_memory(each := settings_of(task, name), self.trainer.game, each.replay.prioritization)
+            for name in STRATEGIES
         }
         self.spent = {"network": 0.0, "game": 0.0, "memory": 0.0}
         agent = self.trainer.agent
         for owner, method, part in (
-            (agent.online, "forward_saving", "network"),  # `forward` calls it, too
-            (agent.online, "backward", "network"),
-            (agent.target, "forward_saving", "network"),
+            (agent.online_path, "forward", "network"),
+            (agent.online_path, "forward_saving", "network"),
+            (agent.online_path, "backward", "network"),
+            (agent.target_path, "forward", "network"),
             (agent.online_flat, "clip_gradients", "network"),
             (agent.optimizer, "step", "network"),
             (self.trainer.game, "step", "game"),
@@ -112,7 +115,7 @@ class Ours:
 
     def _take(self, strategy: str) -> None:
         self.trainer.memory.end_episodes()
-        self.trainer.memory = self.memories[strategy]
+        self.trainer.replay.memory = self.memories[strategy]
 
 
 class StableBaselines3:

@@ -37,5 +37,6 @@ void bind_index(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
 void bind_tabular(nanobind::module_& m);
 void bind_rmsprop(nanobind::module_& m);
+void bind_planes(nanobind::module_& m);
 
 }  // namespace pser

@@ -36,4 +36,5 @@ NB_MODULE(_kernel, m) {
   bind_store(m);
   bind_tabular(m);
   bind_rmsprop(m);
+  bind_planes(m);
 }

@@ -149,3 +149,9 @@ def rmsprop(
     eps: float,
     momentum: float,
 ) -> None: ...
+def convolve(
+    cells: Any, weight: Any, bias: Any, out: Any, channels: int, rows: int, columns: int
+) -> None: ...
+def convolve_gradient(
+    cells: Any, slope: Any, gradient: Any, channels: int, rows: int, columns: int
+) -> None: ...

@@ -15,7 +15,7 @@ from pser.cli.train_flags import given_flags
 from pser.errors import PserError
 from pser.files import atomic as files
 from pser.learner.presets import preset_settings
-from pser.learner.settings import GROUPS
+from pser.learner.settings import GROUPS, STRATEGY_FIELDS
 from pser.learner.settings_json import to_json
 from pser.records.folder import RunFolder
 from pser.run import training
@@ -293,10 +293,12 @@ def test_every_setting_has_a_flag_with_its_help(capsys):
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for cls in GROUPS.values():
         for name, doc in ((item.arg_name, item.description) for item in parse_from_object(cls).params):
-            if name != "env":
+            if name not in ("env", "prioritization"):
                 assert "--" + name.replace("_", "-") in text
                 assert doc.partition(":")[0].split()[0] in text
     assert "--frames" in text
+    for name in ("replay", *STRATEGY_FIELDS):
+        assert "--" + name.replace("_", "-") in text
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,12 @@ FLAGS = [
     "-Werror",
     "-Wno-psabi",
 ]
-TESTS = ["tests/memory", "tests/learner/tabular/test_q_learning.py", "tests/learner/test_rmsprop_kernel.py"]
+TESTS = [
+    "tests/memory",
+    "tests/learner/tabular/test_q_learning.py",
+    "tests/learner/test_rmsprop_kernel.py",
+    "tests/learner/test_planes_kernel.py",
+]
 
 NATIVE = {"g++-11": "g++-11", "g++-12": "g++-12", "clang++": "clang"}
 """Compiler and the Debian package it comes with."""

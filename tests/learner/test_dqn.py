@@ -1,4 +1,4 @@
-"""The equations of DQN against plain restatements, and one update against autograd."""
+"""One update of DQN against autograd; acting, saving and going on."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pser.learner import dqn
+from pser.errors import PserError
 from pser.learner.dqn import DQN
 from pser.learner.presets import classic
 
@@ -32,40 +32,6 @@ def batch(size=8, seed=0):
     )
 
 
-def test_bootstrap_is_the_largest_target_value():
-    q = np.array([[1, 5], [4, 2]], np.float32)
-    assert dqn.bootstrap_value(q, None).tolist() == [5, 4]
-
-
-def test_double_q_takes_the_online_networks_choice():
-    q_target, q_online = np.array([[1, 5], [4, 2]], np.float32), np.array([[9, 0], [0, 9]], np.float32)
-    assert dqn.bootstrap_value(q_target, q_online).tolist() == [1, 2]
-
-
-def test_td_error_has_no_bootstrap_where_terminated():
-    one = np.ones(2, np.float32)
-    delta = dqn.td_errors(0.25 * one, one, np.array([0.5, 0.0], np.float32), 8 * one)
-    assert delta.tolist() == [1 + 4 - 0.25, 1 - 0.25]
-
-
-def test_huber_equals_torchs():
-    delta = np.linspace(-3, 3, 61, dtype=np.float32)
-    expected = torch.nn.functional.huber_loss(torch.from_numpy(delta), torch.zeros(61), reduction="none")
-    np.testing.assert_allclose(dqn.huber(delta), expected.numpy(), rtol=1e-6, atol=1e-7)
-
-
-def test_signals_are_what_their_names_say():
-    delta = np.array([-2.0, -0.5, 0.0, 3.0], np.float32)
-    expected = {
-        "td": [-2.0, -0.5, 0.0, 3.0],
-        "huber": [1.5, 0.125, 0.0, 2.5],
-        "clipped": [2.0, 1.0, 1.0, 3.0],
-        "none": [0.0, 0.0, 0.0, 0.0],
-    }
-    for kind, values in expected.items():
-        assert dqn.priority_signal(kind, delta).tolist() == values
-
-
 @pytest.mark.parametrize("double_q", [False, True])
 def test_gradient_is_autograds_of_the_weighted_huber_loss(double_q):
     learner, data = agent(double_q=double_q), batch()
@@ -85,13 +51,15 @@ def test_gradient_is_autograds_of_the_weighted_huber_loss(double_q):
     loss = (torch.from_numpy(data.weights) * per_row).mean()
     loss.backward()
     torch.testing.assert_close(ours, learner.online_flat.gradients, rtol=1e-5, atol=1e-7)
-    assert learned.loss == pytest.approx(loss.item(), rel=1e-5)
-    np.testing.assert_allclose(learned.priority_signal, (target - q).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert learned.statistics.loss == pytest.approx(loss.item(), rel=1e-5)
+    assert learned.statistics.q == pytest.approx(q.mean().item(), rel=1e-5)
+    assert learned.statistics.td_abs == pytest.approx((target - q).abs().mean().item(), rel=1e-5)
+    np.testing.assert_allclose(learned.signal, (target - q).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_learning_reduces_the_loss_on_a_fixed_batch():
     learner, data = agent(learning_rate=1e-2), batch()
-    losses = [learner.learn(data).loss for _ in range(300)]
+    losses = [learner.learn(data).statistics.loss for _ in range(300)]
     assert losses[-1] < 0.01 * losses[0]
 
 
@@ -109,12 +77,12 @@ def test_gradients_are_clipped_where_asked():
     assert torch.linalg.vector_norm(learner.online_flat.gradients).item() == pytest.approx(0.01, rel=1e-4)
 
 
-def test_authors_signal_is_the_root_of_huber():
-    learner, data = agent(priority_signal="sqrt_huber"), batch()
-    plain = agent().learn(data).priority_signal
-    np.testing.assert_allclose(
-        learner.learn(data).priority_signal, np.sqrt(dqn.huber(plain) + 1e-10), rtol=1e-6
-    )
+def test_nothing_is_measured_unless_asked_for():
+    learner, asked, data = agent(), agent(), batch()
+    first, second = learner.learn(data, measure=False), asked.learn(data)
+    assert first.statistics is None
+    assert np.array_equal(first.signal, second.signal)
+    assert np.array_equal(learner.get_weights(), asked.get_weights())
 
 
 def test_greedy_actions_maximise_q_and_random_ones_are_uniform():
@@ -137,7 +105,7 @@ def test_current_td_uses_the_online_network_on_both_sides():
     with torch.no_grad():
         learner.target_flat.values.zero_()
     terminated = data.discount == 0
-    delta = learner.new_td_errors(
+    delta = learner.new_priorities(
         data.observation, data.action, data.reward.astype(np.float64), data.next_observation, terminated
     )
     q, q_next = learner.q_values(data.observation), learner.q_values(data.next_observation)
@@ -159,3 +127,37 @@ def test_state_continues_bit_for_bit(optimizer):
             learner.learn(batch(seed=seed))
     assert np.array_equal(straight.get_weights(), resumed.get_weights())
     assert np.array_equal(straight.get_state()["target"], resumed.get_state()["target"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("online", np.zeros(3, np.float32)),
+        ("target", np.zeros(3, np.float32)),
+        ("optimizer", {"square": np.zeros(3, np.float32)}),
+        ("optimizer", {"exp_avg": np.zeros(3, np.float32)}),
+        ("optimizer", None),
+    ],
+)
+@pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
+def test_a_saved_state_that_does_not_fit_changes_nothing(optimizer, entry, value):
+    learner = agent(optimizer=optimizer)
+    state, before = learner.get_state(), learner.get_state()
+    for part in ("online", "target"):
+        state[part] = state[part] + 1
+    state["optimizer"] = {name: array + 1 for name, array in state["optimizer"].items()}
+    state[entry] = value if value is None or entry != "optimizer" else {**state[entry], **value}
+    with pytest.raises(PserError):
+        learner.set_state(state)
+    after = learner.get_state()
+    for part in ("online", "target"):
+        assert np.array_equal(after[part], before[part])
+    assert all(
+        np.array_equal(after["optimizer"][name], before["optimizer"][name]) for name in after["optimizer"]
+    )
+
+
+def test_a_state_saved_before_the_first_update_may_lack_the_optimizers():
+    learner = agent(optimizer="adam")
+    learner.set_state({**learner.get_state(), "optimizer": {}})  # as earlier versions wrote it
+    learner.learn(batch())

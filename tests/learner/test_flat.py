@@ -1,8 +1,11 @@
 """A network whose parameters live in one tensor is the same network."""
 
+import numpy as np
+import pytest
 import torch
 from torch import nn
 
+from pser.errors import PserError
 from pser.learner.flat import ALIGNMENT, FlatParameters
 
 torch.set_num_threads(1)
@@ -50,3 +53,36 @@ def test_gradients_are_clipped_to_the_norm_only_when_longer():
     kept = flat.gradients.clone()
     flat.clip_gradients(10.0)
     assert torch.equal(flat.gradients, kept)
+
+
+def test_no_gradient_at_all_stays_zero_when_clipped():
+    flat = FlatParameters(small_network(), CPU)
+    flat.clip_gradients(0.5)
+    assert (flat.gradients == 0).all()
+
+
+def test_what_a_network_remembers_besides_its_parameters_goes_with_them():
+    def normalised():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5))
+
+    one, other = normalised(), normalised()
+    flat, copy = FlatParameters(one, CPU), FlatParameters(other, CPU)
+    one(torch.randn(16, 3))  # moves the running averages
+    copy.copy_from(flat)
+    assert torch.equal(other[1].running_mean, one[1].running_mean)
+    one(torch.randn(16, 3))
+    copy.set_state(flat.get_state())
+    assert torch.equal(other[1].running_var, one[1].running_var)
+    assert other[1].num_batches_tracked == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3, np.float32), np.zeros(48), [1.0], np.full(48, np.nan, np.float32), None]
+)
+def test_saved_weights_that_do_not_fit_are_refused(wrong):
+    flat = FlatParameters(small_network(), CPU)
+    before = flat.get_state()
+    with pytest.raises(PserError, match="saved weights"):
+        flat.set_state(wrong)
+    assert np.array_equal(flat.get_state(), before)

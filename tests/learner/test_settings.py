@@ -1,6 +1,8 @@
 """Settings refuse what cannot work, in one line, and survive the way through JSON."""
 
 import json
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +18,9 @@ from pser.learner.presets import (
     paper,
     preset_settings,
 )
-from pser.learner.settings import GROUP_OF_FIELD, GROUPS, GameSettings, ReplaySettings
+from pser.learner.settings import GROUP_OF_FIELD, GROUPS, STRATEGY_FIELDS, GameSettings, ReplaySettings
 from pser.learner.settings_json import from_json, to_json
+from pser.learner.strategies import RENAMED, STRATEGIES
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,13 @@ from pser.learner.settings_json import from_json, to_json
         ({"hidden": ()}, "hidden"),
         ({"warmup_steps": 0}, "warmup_steps must complete a transition"),
         ({"window": "adaptive", "window_floor": 0.0}, "window_floor"),
+        ({"replay": "greedy"}, "no such replay strategy"),
+        ({"learner": "sarsa"}, "learner must be one of"),
+        ({"loss": "mse"}, "loss must be one of"),
+        ({"network": "transformer"}, "package.module:Class"),
+        ({"network": "module:"}, "package.module:Class"),
+        ({"threads": 100_000}, "threads must be at most"),
+        ({"priority_signal": "kl"}, "needs a loss of distributions, which huber is not"),
     ],
 )
 def test_a_bad_setting_is_one_line_with_its_name(changes, words):
@@ -95,8 +105,8 @@ def test_paper_preset_is_the_papers_table():
     assert (optimizer.learning_rate, optimizer.rms_decay, optimizer.optimizer_eps) == (2.5e-4, 0.95, 1e-5)
     assert (optimizer.centered, optimizer.momentum) == (True, 0.0)
     replay = settings.replay
-    assert (replay.alpha, replay.beta, replay.beta_end) == (0.5, 0.5, 0.5)
-    assert replay.prioritization() == pser.PSER(alpha=0.5, eps=1e-4, eta=0.7, rho=0.4, window=5, decay="max")
+    assert (replay.beta, replay.beta_end) == (0.5, 0.5)
+    assert replay.prioritization == pser.PSER(alpha=0.5, eps=1e-4, eta=0.7, rho=0.4, window=5, decay="max")
     assert (settings.exploration.epsilon_end, settings.exploration.epsilon_decay_steps) == (0.01, 1_000_000)
     evaluation = settings.evaluation
     assert (evaluation.eval_period_frames, evaluation.eval_frames) == (1_000_000, 500_000)
@@ -140,14 +150,52 @@ def test_labels_read_as_in_the_papers_ablation(changes, label):
     assert minatar("minatar:breakout").override(changes).replay.label == label
 
 
-def test_every_strategy_becomes_the_memorys_form():
-    assert ReplaySettings(replay="uniform").prioritization() == pser.Uniform()
-    assert ReplaySettings(replay="per", alpha=0.6, variant="rank").prioritization() == pser.PER(
-        alpha=0.6, variant="rank"
-    )
-    adaptive = ReplaySettings(window="adaptive", window_floor=0.5, window_limit=7).prioritization()
+def test_the_settings_hold_the_memorys_own_prioritization():
+    def rule(**changes):
+        return minatar("minatar:breakout").override(changes).replay.prioritization
+
+    assert rule() == pser.PSER(alpha=0.6)
+    assert rule(replay="uniform", stratified=False) == pser.Uniform(stratified=False)
+    assert rule(replay="per", variant="rank") == pser.PER(alpha=0.6, variant="rank")  # what both have stays
+    assert rule(priority_eps=0.5, is_weights="memory") == pser.PSER(alpha=0.6, eps=0.5, weights="memory")
+    adaptive = rule(window="adaptive", window_floor=0.5, window_limit=7)
     assert adaptive.window == pser.AdaptiveWindow(floor=0.5, limit=7)
-    assert ReplaySettings(window="derived").prioritization().window is None
+    assert rule(window="adaptive").window == pser.AdaptiveWindow(floor=0.01, limit=100)
+    assert rule(window="derived").window is None
+
+
+def test_a_setting_of_another_strategy_changes_nothing():
+    base = minatar("minatar:breakout").override({"replay": "per"})
+    assert base.override({"eta": 0.1, "window": 3}) == base  # a grid may hold several strategies
+
+
+def test_every_field_of_every_strategy_is_a_setting():
+    for strategy in STRATEGIES.values():
+        for item in fields(strategy.settings):
+            assert RENAMED.get(item.name, item.name) in STRATEGY_FIELDS
+
+
+def test_an_object_that_is_no_strategy_is_one_line():
+    with pytest.raises(PserError, match="no replay strategy"):
+        ReplaySettings(prioritization="per").label  # noqa: B018
+
+
+@pytest.mark.parametrize("other", ["huber", "sqrt_huber"])
+def test_signals_have_one_name_inside(other):
+    expected = {"huber": "loss", "sqrt_huber": "sqrt_loss"}[other]
+    assert ReplaySettings(priority_signal=other).priority_signal == expected
+
+
+def test_manifests_of_earlier_versions_are_read():
+    """They held the settings of all strategies side by side."""
+    found = sorted(Path(__file__).parents[2].glob("results/*/**/manifest.json"))
+    assert found
+    for path in found:
+        plain = json.loads(path.read_text())["settings"]
+        settings = from_json(plain)
+        assert settings.replay.replay == plain["replay"]["replay"]
+        if settings.replay.replay != "uniform":
+            assert settings.replay.prioritization.alpha == plain["replay"]["alpha"]
 
 
 def test_an_unknown_preset_is_one_line():
@@ -158,8 +206,8 @@ def test_an_unknown_preset_is_one_line():
 def test_override_leaves_the_rest_alone():
     before = classic("gym:CartPole-v1")
     after = before.override({"seed": 3, "alpha": 0.7})
-    assert (after.run.seed, after.replay.alpha) == (3, 0.7)
-    assert after.override({"seed": before.run.seed, "alpha": before.replay.alpha}) == before
+    assert (after.run.seed, after.replay.prioritization) == (3, pser.PSER(alpha=0.7))
+    assert after.override({"seed": before.run.seed, "alpha": 0.5}) == before
 
 
 def test_fast_preset_is_for_atari():

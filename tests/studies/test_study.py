@@ -48,7 +48,7 @@ def test_the_arms_settings_win_over_the_games_and_these_over_the_studys():
     (run,) = study.runs({}, seeds=1)
     settings = study.settings_of(run)
     assert (settings.run.budget_frames, settings.replay.capacity) == (20, 100)
-    assert settings.replay.prioritization().alpha == 0.3
+    assert settings.replay.prioritization.alpha == 0.3
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,10 +10,17 @@ import tyro
 from pser.cli.parsing import parse
 from pser.env.make import FAMILIES
 from pser.learner.presets import PRESETS, default_preset, preset_settings
-from pser.learner.settings import GROUPS, TrainSettings
+from pser.learner.settings import GROUPS, STRATEGY_FIELDS, TrainSettings
+from pser.learner.strategies import RENAMED, STRATEGIES, flat_names, flatten
 
 ALIASES = {"budget_frames": ("--frames",), "priority_eps": ("--eps",)}
 ON_OFF = Literal["on", "off"]
+WINDOW_DOCS = {
+    "window": "How many preceding transitions share; derived = until 1% is left; adaptive = down to a floor.",
+    "window_floor": "Adaptive window: decay goes on while the decayed priority exceeds this.",
+    "window_limit": "Adaptive window: decay never reaches further back than this.",
+}
+"""A window is one field of its strategy, and three flags."""
 PRESET = tyro.conf.arg(metavar="|".join(PRESETS), help_behavior_hint="")
 """How --preset is shown."""
 TITLES = {group: f"{group}_" for group in GROUPS}
@@ -77,13 +84,15 @@ def _form(own: type, leave_out: frozenset[str], base: TrainSettings) -> type[Any
     """What tyro reads: the fields of `own`, then one part for each group of the settings."""
     parts = []
     for group, title in TITLES.items():
-        documented = docstring_parser.parse_from_object(GROUPS[group])
-        docs = {item.arg_name: item.description or "" for item in documented.params}
+        docs, values = _docs(GROUPS[group]), dict(vars(getattr(base, group)))
+        if group == "replay":
+            docs |= _strategy_docs()
+            values |= {"replay": base.replay.replay, **flatten(base.replay.prioritization)}
         flags = [
-            (flag, _flag(flag, hint, docs[flag], getattr(getattr(base, group), flag)), None)
+            (flag, _flag(flag, hint, docs[flag], values.get(flag)), None)
             for flag, hint in _hints(group, leave_out)
         ]
-        about = {"__doc__": documented.short_description}
+        about = {"__doc__": GROUPS[group].__doc__}
         part = make_dataclass(title, flags, frozen=True, kw_only=True, namespace=about)
         parts.append((title, Annotated[part, tyro.conf.arg(name=group)], field(default_factory=part)))
     return make_dataclass(
@@ -91,10 +100,35 @@ def _form(own: type, leave_out: frozenset[str], base: TrainSettings) -> type[Any
     )
 
 
+def _docs(cls: type) -> dict[str, str]:
+    """The docstring under each field of a dataclass."""
+    documented = docstring_parser.parse_from_object(cls)
+    return {item.arg_name: item.description or "" for item in documented.params}
+
+
+def _strategy_docs() -> dict[str, str]:
+    """What the settings of the replay strategies mean; if not all prioritized ones have it, who does."""
+    docs: dict[str, str] = {"replay": "The replay strategy."}
+    owners: dict[str, list[str]] = {}
+    for name, strategy in STRATEGIES.items():
+        own = {RENAMED.get(field, field): doc for field, doc in _docs(strategy.settings).items()}
+        for setting in flat_names(name):
+            docs.setdefault(setting, WINDOW_DOCS.get(setting) or own[setting])
+            owners.setdefault(setting, []).append(name)
+    most = set(STRATEGIES) - {"uniform"}
+    for setting, names in owners.items():
+        if not most <= set(names):
+            docs[setting] = f"{', '.join(name.upper() for name in names)}: {docs[setting]}"
+    return docs
+
+
 def _hints(group: str, leave_out: frozenset[str]) -> list[tuple[str, Any]]:
-    """The fields of a group that are flags, with their types."""
+    """The settings of a group that are flags, with their types."""
     hints = get_type_hints(GROUPS[group])
-    return [(item.name, hints[item.name]) for item in fields(GROUPS[group]) if item.name not in leave_out]
+    if group == "replay":  # the strategy, and the settings of each of them
+        del hints["prioritization"]
+        hints = {"replay": Literal[tuple(STRATEGIES)], **STRATEGY_FIELDS, **hints}
+    return [(name, hint) for name, hint in hints.items() if name not in leave_out]
 
 
 def _kind(hint: Any) -> Any:
@@ -102,6 +136,6 @@ def _kind(hint: Any) -> Any:
 
 
 def _flag(name: str, hint: Any, doc: str, value: Any) -> Any:
-    shown = f"(preset: {as_written(value)})"
+    shown = "" if value is None else f"(preset: {as_written(value)})"
     names = ALIASES.get(name)
     return Annotated[_kind(hint) | None, tyro.conf.arg(help=doc, help_behavior_hint=shown, aliases=names)]

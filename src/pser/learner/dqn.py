@@ -1,84 +1,26 @@
-"""DQN (Mnih et al. 2015) with importance-sampling weights: acting, learning, and the equations in between."""
+"""DQN (Mnih et al. 2015) and its kin: a network, a head that says what its outputs mean, and what they are trained to.
 
-from dataclasses import dataclass
+Every part is a switch of its own: the loss (head.py), Double Q (here), dueling (dueling.py), n-step returns (the
+memory's). An update stays on the device: the batch goes there, what the memory is told comes back once.
+"""
+
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 import pser
-from pser.errors import PserError
+from pser.learner import dueling
+from pser.learner.agent import Floats, Ints, Learned, Statistics
 from pser.learner.flat import FlatParameters
+from pser.learner.head import Head, build_head
 from pser.learner.networks import NETWORK_OF_FAMILY, build_network
-from pser.learner.rmsprop import RMSProp
-from pser.learner.settings import OptimizerSettings, TrainSettings
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-
-
-def bootstrap_value(q_target: Floats, q_online: Floats | None) -> Floats:
-    """max_a Q⁻(s', a), or Q⁻(s', argmax_a Q(s', a)) if Q is given (van Hasselt et al. 2016, Eq. 4)."""
-    if q_online is None:
-        best: Floats = q_target.max(1)
-        return best
-    return taken(q_target, q_online.argmax(1))
-
-
-def taken(q: Floats, action: Ints) -> Floats:
-    """Q(s, a) of the action taken, from Q(s, ·)."""
-    values: Floats = q[np.arange(len(action)), action]
-    return values
-
-
-def td_errors(q_taken: Floats, reward: Floats, discount: Floats, value_next: Floats) -> Floats:
-    """δ = r + γ^m·V(s') − Q(s, a), the discount 0 where the episode terminated (Mnih et al. 2015, Eq. 2)."""
-    return reward + discount * value_next - q_taken
-
-
-def huber(delta: Floats) -> Floats:
-    """δ²/2 for |δ| ≤ 1, |δ| − 1/2 beyond: c·(|δ| − c/2) with c = min(|δ|, 1)."""
-    size = np.abs(delta)
-    inner = np.minimum(size, np.float32(1))
-    return inner * (size - np.float32(0.5) * inner)
-
-
-def priority_signal(kind: str, delta: Floats) -> Floats:
-    """What the memory is told of δ: δ itself, or a function of it.
-
-    sqrt_huber: √(Huber(δ) + 1e-10), the authors' code. huber: the loss, about δ²/2, which sharpens small errors.
-    clipped: max(|δ|, 1) (LAP, Fujimoto et al. 2020). none: 0, so that only η is left: a rota by replay count.
-    """
-    if kind == "td":
-        return delta
-    if kind == "huber":
-        return huber(delta)
-    root: Floats = np.sqrt(huber(delta) + np.float32(1e-10))
-    clipped: Floats = np.maximum(np.abs(delta), np.float32(1))
-    return {"sqrt_huber": root, "clipped": clipped, "none": np.zeros_like(delta)}[kind]
-
-
-def q_gradient(shape: tuple[int, ...], action: Ints, delta: Floats, weights: Floats) -> Floats:
-    """∂/∂Q(s, ·) of mean(w·Huber(δ)): −w·clip(δ, −1, 1)/B at the action taken, 0 elsewhere."""
-    gradient = np.zeros(shape, np.float32)
-    gradient[np.arange(len(action)), action] = weights * np.clip(delta, -1, 1) / np.float32(-len(delta))
-    return gradient
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What one update saw."""
-
-    loss: float
-    """mean(w·Huber(δ)) over the batch."""
-    q_mean: float
-    """Mean of Q(s, a) over the batch, before the update."""
-    td_abs_mean: float
-    """Mean of |δ| over the batch, before the update."""
-    priority_signal: Floats
-    """What the memory is told about each transition of the batch."""
+from pser.learner.optimizer import build_optimizer, checked_state
+from pser.learner.own_network import AsFloats, NetworkFactory, find_factory, make_own
+from pser.learner.path import path_of
+from pser.learner.settings import AgentSettings, TrainSettings
 
 
 class DQN:
@@ -92,24 +34,32 @@ class DQN:
         *,
         seed: int,
         device: torch.device,
+        network: NetworkFactory | None = None,
     ) -> None:
-        agent = settings.agent
-        kind = NETWORK_OF_FAMILY[settings.game.family] if agent.network == "auto" else agent.network
-
-        def network() -> Any:
-            return build_network(
-                kind, shape, num_actions, hidden=agent.hidden, dueling=agent.dueling, seed=seed
-            )
-
-        self.agent, self.replay, self.device = agent, settings.replay, device
-        self.num_actions, self.on_cpu = num_actions, device.type == "cpu"
-        self.online, self.target = network(), network()
+        self.settings, self.device, self.num_actions = settings.agent, device, num_actions
+        self.signal, self.on_cpu = settings.replay.priority_signal, device.type == "cpu"
+        self.head: Head = build_head(settings.agent, num_actions, device)
+        kind = settings.agent.network
+        if kind == "auto":
+            kind = NETWORK_OF_FAMILY[settings.game.family]
+        self.online, self.target = (
+            seeded_network(settings.agent, kind, shape, self.streams, seed=seed, factory=network)
+            for _ in "ot"
+        )
         self.online_flat = FlatParameters(self.online, device)
         self.target_flat = FlatParameters(self.target, device)
-        self.target.requires_grad_(False)
+        self.online_path, self.target_path = path_of(self.online), path_of(self.target)
         self.optimizer = build_optimizer(settings.optimizer, self.online_flat)
 
-    def act(self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator) -> Ints:
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """Outputs of the network: one stream, or the value's and the advantages'."""
+        of_actions = self.num_actions * self.head.per_action
+        return (self.head.per_action, of_actions) if self.settings.dueling else (of_actions,)
+
+    def act(
+        self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator, *, training: bool = False
+    ) -> Ints:
         """ε-greedy actions for a batch of observations; the network is asked only if an action is greedy."""
         explore = rng.random(len(observation)) < epsilon
         if explore.all():
@@ -122,9 +72,18 @@ class DQN:
     def q_values(self, observation: NDArray[Any]) -> Floats:
         """Q(s, ·) by the online network."""
         with torch.inference_mode():
-            return _array(self.online.forward(self._tensor(observation)))
+            return _array(
+                self.head.q_values(self._values(self.online_path.forward(self._tensor(observation))))
+            )
 
-    def new_td_errors(
+    def target_q_values(self, observation: NDArray[Any]) -> Floats:
+        """Q(s, ·) by the target network."""
+        with torch.inference_mode():
+            return _array(
+                self.head.q_values(self._values(self.target_path.forward(self._tensor(observation))))
+            )
+
+    def new_priorities(
         self,
         observation: NDArray[Any],
         action: Ints,
@@ -133,96 +92,112 @@ class DQN:
         terminated: NDArray[np.bool_],
     ) -> Floats:
         """CurrentTD: the priority signal of new transitions, over one step, all by the online network."""
-        q, q_next = np.split(self.q_values(np.concatenate([observation, next_observation])), 2)
-        discount = np.where(terminated, np.float32(0), np.float32(self.agent.gamma))
-        value_next = bootstrap_value(q_next, None)
-        return self._signal(td_errors(taken(q, action), reward.astype(np.float32), discount, value_next))
-
-    def learn(self, batch: "pser.Batch") -> Learned:
-        """One update of the online network on a batch from the memory."""
+        both = self._tensor(np.concatenate([observation, next_observation]))
+        discount = np.where(terminated, np.float32(0), np.float32(self.settings.gamma))
         with torch.inference_mode():
-            q, saved = self.online.forward_saving(self._tensor(batch.observation))  # (batch, actions)
-            next_observation = self._tensor(batch.next_observation)
-            q_next = _array(self.online.forward(next_observation)) if self.agent.double_q else None
-            value_next = bootstrap_value(_array(self.target.forward(next_observation)), q_next)
-            q_taken = taken(_array(q), batch.action)
-            delta = td_errors(q_taken, batch.reward, batch.discount, value_next)
-            gradient = q_gradient(q.shape, batch.action, delta, batch.weights)
-            self.online.backward(saved, self._tensor(gradient))
-        if self.agent.max_grad_norm:
-            self.online_flat.clip_gradients(self.agent.max_grad_norm)
-        self.optimizer.step()
-        return Learned(
-            loss=float((batch.weights * huber(delta)).mean()),
-            q_mean=float(q_taken.mean()),
-            td_abs_mean=float(np.abs(delta).mean()),
-            priority_signal=self._signal(delta),
-        )
+            values, next_values = self._values(self.online_path.forward(both)).chunk(2)
+            taken = self.head.taken(values, self._tensor(action))
+            targets = self.head.targets(
+                next_values, None, self._tensor(reward.astype(np.float32)), self._tensor(discount)
+            )
+            return _array(self.head.signal(self.signal, taken, targets))
+
+    def learn(self, batch: "pser.Batch", *, measure: bool = True) -> Learned:
+        """One update of the online network on a batch from the memory."""
+        head = self.head
+        observation, action = self._tensor(batch.observation), self._tensor(batch.action)
+        next_observation, reward = self._tensor(batch.next_observation), self._tensor(batch.reward)
+        discount, weights = self._tensor(batch.discount), self._tensor(batch.weights)
+        with torch.inference_mode():
+            choice = None
+            if self.settings.double_q:  # the online network chooses, the target network rates
+                chooser = head.q_values(self._values(self.online_path.forward(next_observation)))
+                choice = chooser.argmax(1)
+            next_values = self._values(self.target_path.forward(next_observation))
+            targets = head.targets(next_values, choice, reward, discount)
+            outputs, saved = self.online_path.forward_saving(observation)
+            values = self._values(outputs)
+            gradient = head.gradient(values, action, targets, weights)
+            if self.settings.dueling:
+                gradient = dueling.split_gradient(gradient, head.per_action)
+            self.online_path.backward(saved, gradient)
+            if self.settings.max_grad_norm:
+                self.online_flat.clip_gradients(self.settings.max_grad_norm)
+            self.optimizer.step()
+            taken = head.taken(values, action)
+            signal = head.signal(self.signal, taken, targets)
+            statistics = self._statistics(values, action, taken, targets, weights) if measure else None
+            return Learned(_array(signal), statistics)
+
+    def _statistics(
+        self, values: Tensor, action: Tensor, taken: Tensor, targets: Tensor, weights: Tensor
+    ) -> Statistics:
+        """The means over a batch, brought back together."""
+        q = self.head.q_values(values).gather(1, action.unsqueeze(1)).mean()
+        loss = (weights * self.head.losses(taken, targets)).mean()
+        td_abs = self.head.td_errors(taken, targets).abs().mean()
+        return Statistics(*torch.stack([loss, q, td_abs]).tolist())
 
     def update_target(self) -> None:
         """Copy the online network into the target network."""
         self.target_flat.copy_from(self.online_flat)
 
-    def _signal(self, delta: Floats) -> Floats:
-        """What becomes the priority."""
-        return priority_signal(self.replay.priority_signal, delta)
+    def _values(self, outputs: Tensor) -> Tensor:
+        """What the network says of every action."""
+        return dueling.combine(outputs, self.head.per_action) if self.settings.dueling else outputs
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         """The array as a tensor on the device; on the CPU without a copy."""
         tensor = torch.from_numpy(array)
         return tensor if self.on_cpu else tensor.to(self.device)
 
-    def get_weights(self) -> NDArray[np.float32]:
+    def get_weights(self) -> Floats:
         """A copy of the online network's parameters."""
-        return self.online_flat.values.detach().cpu().numpy().copy()
+        return self.online_flat.get_state()
 
-    def set_weights(self, weights: NDArray[np.float32]) -> None:
+    def set_weights(self, weights: Floats) -> None:
         """Set the online network's parameters."""
-        expected = tuple(self.online_flat.values.shape)
-        if weights.shape != expected:
-            raise PserError(
-                f"saved weights must fit the network of their run's settings ({expected[0]:,} numbers), "
-                f"got {weights.size:,}: restore the manifest that belongs to them"
-            )
-        with torch.no_grad():
-            self.online_flat.values.copy_(torch.from_numpy(weights))
+        self.online_flat.set_state(weights)
 
     def get_state(self) -> dict[str, Any]:
         """Networks and optimizer as NumPy arrays."""
-        optimizer = self.optimizer.state.get(self.online_flat.values, {})
         return {
             "online": self.get_weights(),
-            "target": self.target_flat.values.detach().cpu().numpy().copy(),
-            "optimizer": {name: value.detach().cpu().numpy().copy() for name, value in optimizer.items()},
+            "target": self.target_flat.get_state(),
+            "optimizer": {name: _array(value).copy() for name, value in self.optimizer.state().items()},
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from `get_state`."""
-        self.set_weights(state["online"])
+        averages = checked_state(self.optimizer, state["optimizer"])
+        self.target_flat.check(state["target"])
+        self.online_flat.set_state(state["online"])
+        self.target_flat.set_state(state["target"])
+        own = self.optimizer.state()
         with torch.no_grad():
-            self.target_flat.values.copy_(torch.from_numpy(state["target"]))
-        self.optimizer.state[self.online_flat.values] = {
-            name: torch.from_numpy(value).to(self.device).clone()
-            for name, value in state["optimizer"].items()
-        }
+            for name, value in averages.items():
+                own[name].copy_(value)
+
+
+def seeded_network(
+    settings: AgentSettings,
+    kind: str,
+    shape: tuple[int, ...],
+    streams: tuple[int, ...],
+    *,
+    seed: int,
+    factory: NetworkFactory | None = None,
+) -> nn.Module:
+    """The network that the settings name, or that the factory makes, drawn from `seed` alone."""
+    if factory is None and ":" in kind:
+        factory = find_factory(kind)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if factory is not None:
+            return AsFloats(make_own(factory, shape, sum(streams)))
+        return build_network(kind, shape, streams, hidden=settings.hidden)
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:
     """The tensor's values; on the CPU without a copy."""
     return tensor.cpu().numpy()
-
-
-def build_optimizer(settings: OptimizerSettings, flat: FlatParameters) -> torch.optim.Optimizer:
-    """The optimizer of a network's flat parameters."""
-    if settings.optimizer == "adam":
-        return torch.optim.Adam(
-            [flat.values], lr=settings.learning_rate, eps=settings.optimizer_eps, fused=True
-        )
-    return RMSProp(
-        [flat.values],
-        lr=settings.learning_rate,
-        decay=settings.rms_decay,
-        eps=settings.optimizer_eps,
-        momentum=settings.momentum,
-        centered=settings.centered,
-    )

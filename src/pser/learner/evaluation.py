@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pser.env.game import Game
-from pser.learner.dqn import DQN
+from pser.learner.agent import Agent
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Evaluation:
 
 
 def evaluate(
-    agent: DQN,
+    agent: Agent,
     game: Game,
     *,
     epsilon: float,

@@ -3,6 +3,11 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from pser.learner.agent import Statistics
+
+MEASURED_EVERY = 16
+"""One update in so many is measured: the numbers are to watch, and cost time."""
+
 
 @dataclass
 class Interval:
@@ -15,6 +20,7 @@ class Interval:
     q: float = 0.0
     td_abs: float = 0.0
     updates: int = 0
+    measured: int = 0
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -35,12 +41,19 @@ class Interval:
         self.lengths += length
         self.episodes += 1
 
-    def add_update(self, loss: float, q: float, td_abs: float) -> None:
-        """Count an update of the network."""
-        self.loss += loss
-        self.q += q
-        self.td_abs += td_abs
+    @property
+    def measures_next(self) -> bool:
+        """Whether the next update is to be measured: one in so many, the interval's first among them."""
+        return self.updates % MEASURED_EVERY == 0
+
+    def add_update(self, statistics: Statistics | None) -> None:
+        """Count an update of the network, and what was measured in it."""
         self.updates += 1
+        if statistics is not None:
+            self.measured += 1
+            self.loss += statistics.loss
+            self.q += statistics.q
+            self.td_abs += statistics.td_abs
 
     def close(self, now: float, frames: int) -> dict[str, Any]:
         """The interval's means (None where nothing happened); the next interval starts."""
@@ -49,9 +62,9 @@ class Interval:
             "return_mean": _mean(self.returns, self.episodes),
             "return_count": self.episodes,
             "length_mean": _mean(self.lengths, self.episodes),
-            "loss": _mean(self.loss, self.updates),
-            "q_mean": _mean(self.q, self.updates),
-            "td_abs_mean": _mean(self.td_abs, self.updates),
+            "loss": _mean(self.loss, self.measured),
+            "q_mean": _mean(self.q, self.measured),
+            "td_abs_mean": _mean(self.td_abs, self.measured),
             "frames_per_second": _mean(float(frames), self.seconds),
         }
         self.set_state({f.name: f.default for f in fields(self)})
@@ -63,7 +76,7 @@ class Interval:
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from `get_state`."""
-        for name, value in state.items():
+        for name, value in {"measured": state["updates"], **state}.items():  # earlier, every update was
             setattr(self, name, value)
 
 

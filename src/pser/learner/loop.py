@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
-from pser.learner.dqn import DQN
+from pser.learner.agent import make_agent
 from pser.learner.events import (
     CheckpointDue,
     EpisodeFinished,
@@ -24,6 +24,8 @@ from pser.learner.events import (
     TrainingStopped,
 )
 from pser.learner.interval import Interval
+from pser.learner.own_network import NetworkFactory
+from pser.learner.replay import build_replay
 from pser.learner.seeds import derived_seed, generator
 from pser.learner.settings import TrainSettings
 
@@ -54,17 +56,32 @@ class Counters:
 class Trainer:
     """Everything a run needs to go on: `train` advances it, `get_state` and `set_state` move it."""
 
-    def __init__(self, settings: TrainSettings, game: Game, device: torch.device) -> None:
+    def __init__(
+        self,
+        settings: TrainSettings,
+        game: Game,
+        device: torch.device,
+        network: NetworkFactory | None = None,
+    ) -> None:
+        """A run at its start; `network`, if given, makes the agent's networks instead of the one named."""
         seed = settings.run.seed
         self.settings, self.game = settings, game
-        self.agent = DQN(
+        self.agent = make_agent(
             settings,
             observation_shape(game.observation),
             game.num_actions,
             seed=derived_seed(seed, "network"),
             device=device,
+            network=network,
         )
-        self.memory = build_memory(settings, game)
+        self.replay = build_replay(settings, game, self.agent)
+        exploration, replay = settings.exploration, settings.replay
+        self._epsilon = pser.Anneal(
+            start=exploration.epsilon_start,
+            end=exploration.epsilon_end,
+            steps=exploration.epsilon_decay_steps,
+        )
+        self._beta = pser.Anneal(start=replay.beta, end=replay.beta_end, steps=settings.run.budget_frames)
         self.exploration = generator(seed, "exploration")
         self.counters = Counters()
         self.stop_requested = False
@@ -73,22 +90,22 @@ class Trainer:
         self.observation = game.reset(derived_seed(seed, "game")).copy()
 
     @property
+    def memory(self) -> "pser.ReplayMemory":
+        """What is kept to learn from."""
+        return self.replay.memory
+
+    @property
     def frames(self) -> int:
         """Frames of the game played so far, over all environments."""
         return self.counters.steps * self.game.frames_per_step
 
     def epsilon(self) -> float:
         """ε now: constant until learning starts, then linear (Mnih et al. 2015, Extended Data Table 1)."""
-        exploration = self.settings.exploration
-        past = (self.counters.steps - self.settings.agent.warmup_steps) / exploration.epsilon_decay_steps
-        share = min(max(past, 0.0), 1.0)
-        return exploration.epsilon_start + share * (exploration.epsilon_end - exploration.epsilon_start)
+        return self._epsilon(self.counters.steps - self.settings.agent.warmup_steps)
 
     def beta(self) -> float:
         """β now: linear over the run (Schaul et al. 2016, Section 3.4)."""
-        replay = self.settings.replay
-        share = min(self.frames / self.settings.run.budget_frames, 1.0)
-        return replay.beta + share * (replay.beta_end - replay.beta)
+        return self._beta(self.frames)
 
     def train(self, until_frames: int | None = None) -> Iterator[Event]:
         """Play and learn until the budget (or `until_frames`) is spent, reporting what happens.
@@ -112,22 +129,11 @@ class Trainer:
 
     def _step_games(self) -> Iterator[Event]:
         """One step of every environment, into the memory."""
-        action = self.agent.act(self.observation, self.epsilon(), self.exploration)
+        action = self.agent.act(self.observation, self.epsilon(), self.exploration, training=True)
         step = self.game.step(action)
         reward = np.clip(step.reward, -1.0, 1.0) if self.settings.game.clip_rewards else step.reward
-        td_error = None
-        if self.settings.replay.initial == "td" and self.settings.replay.replay != "uniform":
-            td_error = self.agent.new_td_errors(
-                self.observation, action, reward, step.next_observation, step.terminated
-            )
-        self.memory.add(
-            self.observation,
-            action,
-            reward,
-            step.next_observation,
-            step.terminated,
-            step.truncated,
-            td_error=td_error,
+        self.replay.add(
+            self.observation, action, reward, step.next_observation, step.terminated, step.truncated
         )
         np.copyto(self.observation, step.observation)  # the game may reuse its arrays at the next step
         self.counters.steps += self.game.num_envs
@@ -147,13 +153,13 @@ class Trainer:
 
     def _update(self) -> None:
         """One update of the network, and of the priorities of what it learned from."""
-        batch = self.memory.sample(self.settings.agent.batch_size, self.beta())
-        learned = self.agent.learn(batch)
-        self.memory.update_priorities(batch.ids, learned.priority_signal)
+        batch = self.replay.draw(self.settings.agent.batch_size, self.beta())
+        learned = self.agent.learn(batch, measure=self.interval.measures_next)
+        self.replay.learned(batch, learned.signal)
         if self.settings.run.inspect_period_frames:
-            self.drawn.append((batch.ids.copy(), learned.priority_signal.copy()))
+            self.drawn.append((batch.ids.copy(), learned.signal.copy()))
         self.counters.updates += 1
-        self.interval.add_update(learned.loss, learned.q_mean, learned.td_abs_mean)
+        self.interval.add_update(learned.statistics)
 
     def _due_events(self, *, finished: bool) -> Iterator[Event]:
         """Log, evaluate, save, in this order: a checkpoint holds all that the step reported."""
@@ -192,12 +198,13 @@ class Trainer:
             "beta": self.beta(),
         }
         row |= self.interval.close(time.perf_counter(), self.frames - counters.logged_frames)
-        return row | {"memory": dict(self.memory.stats())}
+        return row | {"memory": self.replay.stats()}
 
     def get_state(self) -> dict[str, Any]:
         """All but the memory, which saves itself: JSON values and NumPy arrays."""
         return {
             "agent": self.agent.get_state(),
+            "replay": self.replay.get_state(),
             "exploration": self.exploration.bit_generator.state,
             "counters": asdict(self.counters),
             "interval": self.interval.get_state(),
@@ -210,7 +217,7 @@ class Trainer:
         self.exploration.bit_generator.state = state["exploration"]
         self.counters = Counters(**state["counters"])
         self.interval.set_state(state["interval"])
-        self.memory = memory
+        self.replay.set_state(state.get("replay", {}), memory)  # earlier checkpoints have none
         np.copyto(self.observation, self.game.set_state(state["game"]))
         if not self.game.exact_state:
             self.memory.end_episodes()  # the game starts afresh: no transition, no decay across the gap
@@ -226,17 +233,3 @@ def observation_shape(spec: "pser.Array | pser.Frames") -> tuple[int, ...]:
     if isinstance(spec, pser.Frames):
         return (spec.stack, *spec.shape)
     return tuple(spec.shape)
-
-
-def build_memory(settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
-    """The replay memory of a run."""
-    return pser.ReplayMemory(
-        capacity=settings.replay.capacity,
-        observation=game.observation,
-        action=pser.Array((), np.int64),
-        num_envs=game.num_envs,
-        prioritization=settings.replay.prioritization(),
-        n_step=settings.replay.n_step,
-        gamma=settings.agent.gamma,
-        seed=derived_seed(settings.run.seed, "memory"),
-    )

@@ -1,28 +1,23 @@
-"""Q-networks: the one of Mnih et al. 2015, MinAtar's, and a multi-layer perceptron."""
+"""The networks at hand: the one of Mnih et al. 2015, MinAtar's, and a multi-layer perceptron."""
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from pser.errors import PserError
-from pser.learner.chain import Chain
 
 NETWORK_OF_FAMILY = {"atari": "nature", "minatar": "minatar", "gym": "mlp"}
 """The network that `auto` stands for."""
 
 
-@dataclass(frozen=True)
-class Saved:
-    """What the backward pass needs of a forward pass."""
-
-    body: list[Tensor]
-    heads: list[list[Tensor]]
+class Prepare(nn.Module):
+    """Observations as the first layer takes them; nothing here is learned."""
 
 
-class Vectors(nn.Module):
+class Vectors(Prepare):
     """Observations as flat float32 vectors."""
 
     def forward(self, observation: Tensor) -> Tensor:
@@ -30,7 +25,7 @@ class Vectors(nn.Module):
         return observation.to(torch.float32).flatten(1)
 
 
-class Pixels(nn.Module):
+class Pixels(Prepare):
     """Frames 0..255 as numbers 0..1, laid out with the channels last: convolutions are then faster."""
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -41,7 +36,7 @@ class Pixels(nn.Module):
         return floats.contiguous(memory_format=torch.channels_last)
 
 
-class Patches(nn.Module):
+class Patches(Prepare):
     """Every 3×3 patch of 10×10 planes as a row: a convolution is then a linear layer over the rows.
 
     On so small a screen this is faster than a convolution, above all backward.
@@ -53,7 +48,7 @@ class Patches(nn.Module):
         within = (plane * 100 + y * 10 + x).flatten()
         corners = (torch.arange(8)[:, None] * 10 + torch.arange(8)).flatten()
         self.register_buffer("cells", (corners[:, None] + within).flatten(), persistent=False)
-        self.size = 9 * channels
+        self.channels, self.size = channels, 9 * channels
 
     def forward(self, planes: Tensor) -> Tensor:
         """(batch, channels, 10, 10) → (batch · 64 patches, channels · 9)."""
@@ -61,86 +56,67 @@ class Patches(nn.Module):
         return floats.index_select(1, self.cells).view(-1, self.size)  # type: ignore[arg-type]
 
 
+class Convolution(nn.Linear):
+    """A convolution over rows of patches. Not a fully connected layer: noise leaves it alone."""
+
+
 class QNetwork(nn.Module):
-    """Observations (batch, …) → one value per action (batch, actions): a body, then a plain or dueling head."""
+    """Observations (batch, …) → outputs (batch, sum of `streams`): a body, then one head per stream.
+
+    The heads' outputs stand side by side; what they mean is for the learner to say.
+    """
 
     def __init__(
-        self, prepare: nn.Module, body: Chain, features: int, width: int, num_actions: int, *, dueling: bool
+        self, prepare: Prepare, body: nn.Sequential, features: int, width: int, streams: Sequence[int]
     ) -> None:
         super().__init__()
         self.prepare, self.body = prepare, body
-        outputs = (1, num_actions) if dueling else (num_actions,)
         self.heads = nn.ModuleList(
-            Chain([nn.Linear(features, width), nn.Linear(width, size)], last_relu=False) for size in outputs
+            nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Linear(width, size)) for size in streams
         )
-        # Reading modules from modules costs as much as a small layer; these are read without.
-        self._parts = (prepare.forward, body, list[Chain](self.heads))  # type: ignore[arg-type]
 
     def forward(self, observation: Tensor) -> Tensor:
-        """Q(s, ·)."""
-        return self.forward_saving(observation)[0]
-
-    def forward_saving(self, observation: Tensor) -> tuple[Tensor, Saved]:
-        """Q(s, ·), and what `backward` needs to know about it."""
-        prepare, body, heads = self._parts
-        outputs = body.forward_saving(prepare(observation))
-        features = outputs[-1].reshape(len(observation), -1)
-        saved = Saved(outputs, [head.forward_saving(features) for head in heads])
-        if len(heads) == 1:
-            return saved.heads[0][-1], saved
-        return combine(value=saved.heads[0][-1], advantage=saved.heads[1][-1]), saved
-
-    def backward(self, saved: Saved, gradient: Tensor) -> None:
-        """Overwrite every parameter's `.grad`, given ∂/∂Q(s, ·)."""
-        _, body, heads = self._parts
-        parts = (gradient,) if len(heads) == 1 else split_gradient(gradient)
-        to_features = [
-            head.backward(outputs, part, to_input=True)
-            for head, outputs, part in zip(heads, saved.heads, parts, strict=True)
-        ]
-        body.backward(saved.body, sum(to_features[1:], to_features[0]), to_input=False)
-
-
-def combine(value: Tensor, advantage: Tensor) -> Tensor:
-    """Q(s, ·) = V(s) + A(s, ·) − mean A(s, ·) (Wang et al. 2016, Eq. 9)."""
-    return value + advantage - advantage.mean(1, keepdim=True)
-
-
-def split_gradient(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """∂/∂V = Σ ∂/∂Q, and ∂/∂A = ∂/∂Q − mean ∂/∂Q: the backward pass of `combine`."""
-    return gradient.sum(1, keepdim=True), gradient - gradient.mean(1, keepdim=True)
+        """The heads' outputs."""
+        features = self.body(self.prepare(observation)).reshape(len(observation), -1)
+        outputs = [head(features) for head in self.heads]
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)
 
 
 def build_network(
-    kind: str, shape: tuple[int, ...], num_actions: int, *, hidden: tuple[int, ...], dueling: bool, seed: int
+    kind: str, shape: tuple[int, ...], streams: Sequence[int], *, hidden: tuple[int, ...]
 ) -> QNetwork:
-    """The named network ("nature", "minatar", "mlp") for observations of `shape`, drawn from `seed` alone."""
-    builders = {"nature": _nature, "minatar": _minatar}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if kind in builders:
-            return builders[kind](shape, num_actions, dueling)
-        widths = (math.prod(shape), *hidden)
-        body = Chain([nn.Linear(a, b) for a, b in itertools.pairwise(widths[:-1])], last_relu=True)
-        return QNetwork(Vectors(), body, widths[-2], widths[-1], num_actions, dueling=dueling)
+    """The named network ("nature", "minatar", "mlp") for observations of `shape`."""
+    builders: dict[str, Callable[..., QNetwork]] = {"nature": _nature, "minatar": _minatar}
+    return builders[kind](shape, streams) if kind in builders else _mlp(shape, streams, hidden)
 
 
-def _nature(shape: tuple[int, ...], num_actions: int, dueling: bool) -> QNetwork:
+def _mlp(shape: tuple[int, ...], streams: Sequence[int], hidden: tuple[int, ...]) -> QNetwork:
+    """Linear layers of the hidden widths; the last of them is the heads' own."""
+    widths = (math.prod(shape), *hidden)
+    layers = [(nn.Linear(a, b), nn.ReLU()) for a, b in itertools.pairwise(widths[:-1])]
+    body = nn.Sequential(*itertools.chain(*layers))
+    return QNetwork(Vectors(), body, widths[-2], widths[-1], streams)
+
+
+def _nature(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
     """Mnih et al. 2015: three convolutions on frames divided by 255, then 512 units."""
     if len(shape) != 3 or shape[1:] != (84, 84):
         raise PserError(f"the nature network needs frames of 84×84, got {shape}: choose --network mlp")
-    layers = [
+    body = nn.Sequential(
         nn.Conv2d(shape[0], 32, kernel_size=8, stride=4),
+        nn.ReLU(),
         nn.Conv2d(32, 64, kernel_size=4, stride=2),
+        nn.ReLU(),
         nn.Conv2d(64, 64, kernel_size=3),
-    ]
-    return QNetwork(Pixels(), Chain(layers, last_relu=True), 3136, 512, num_actions, dueling=dueling)
+        nn.ReLU(),
+    )
+    return QNetwork(Pixels(), body, 3136, 512, streams)
 
 
-def _minatar(shape: tuple[int, ...], num_actions: int, dueling: bool) -> QNetwork:
+def _minatar(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
     """Young and Tian 2019: one 3×3 convolution with 16 filters on planes of 0 and 1, then 128 units."""
     if len(shape) != 3 or shape[1:] != (10, 10):
         raise PserError(f"the minatar network needs 10×10 cells, got {shape}: choose --network mlp")
     patches = Patches(shape[0])
-    body = Chain([nn.Linear(patches.size, 16)], last_relu=True)
-    return QNetwork(patches, body, 64 * 16, 128, num_actions, dueling=dueling)
+    body = nn.Sequential(Convolution(patches.size, 16), nn.ReLU())
+    return QNetwork(patches, body, 64 * 16, 128, streams)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pser
 from pser.errors import PserError
 from pser.learner.settings import (
     AgentSettings,
@@ -23,7 +24,10 @@ def paper(env: str) -> TrainSettings:
     return TrainSettings(
         game=GameSettings(env=env, max_episode_steps=27_000, life_loss=True, clip_rewards=True),
         replay=ReplaySettings(
-            capacity=1_000_000, alpha=0.5, beta=0.5, beta_end=0.5, eta=0.7, rho=0.4, window=5, decay="max"
+            prioritization=pser.PSER(alpha=0.5, eta=0.7, rho=0.4, window=5, decay="max"),
+            capacity=1_000_000,
+            beta=0.5,
+            beta_end=0.5,
         ),
         agent=AgentSettings(
             batch_size=32,
@@ -51,7 +55,7 @@ def authors(env: str) -> TrainSettings:
         {
             "alpha": 1.0,
             "priority_eps": 0.0,
-            "priority_signal": "sqrt_huber",
+            "priority_signal": "sqrt_loss",
             "decay_from": "priority",
             "decay_on_insert": False,
             "eval_noop_max": 0,
@@ -90,7 +94,7 @@ def minatar(env: str) -> TrainSettings:
     """MinAtar's usual DQN (Young and Tian 2019), one update per frame."""
     return TrainSettings(
         game=GameSettings(env=env, sticky_actions=0.1),
-        replay=ReplaySettings(capacity=100_000, alpha=0.6, beta=0.4, beta_end=1.0),
+        replay=ReplaySettings(prioritization=pser.PSER(alpha=0.6), capacity=100_000, beta=0.4, beta_end=1.0),
         agent=AgentSettings(
             batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=1, target_period_steps=1_000
         ),
@@ -108,7 +112,9 @@ def classic(env: str) -> TrainSettings:
     """Small control problems such as CartPole: a two-layer network, 3-step returns, short schedules."""
     return TrainSettings(
         game=GameSettings(env=env, num_envs=4),
-        replay=ReplaySettings(capacity=50_000, n_step=3, alpha=0.5, beta=0.4, beta_end=1.0),
+        replay=ReplaySettings(
+            prioritization=pser.PSER(alpha=0.5), capacity=50_000, n_step=3, beta=0.4, beta_end=1.0
+        ),
         agent=AgentSettings(
             network="mlp",
             hidden=(128, 128),

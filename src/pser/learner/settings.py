@@ -12,6 +12,8 @@ from typing import Any, Literal
 import pser
 from pser.env.make import split_name
 from pser.errors import require
+from pser.learner.registry import LEARNERS, LOSSES
+from pser.learner.strategies import INITIAL, STRATEGIES, changed, flat_names, name_of
 
 
 def _at_least(group: object, limit: float, *names: str) -> None:
@@ -24,6 +26,15 @@ def _in_unit_interval(group: object, *names: str) -> None:
     for name in names:
         value = getattr(group, name)
         require(0.0 <= value <= 1.0, f"{name} must lie in [0, 1]", value, "choose a value in between")
+
+
+def _one_of(group: object, name: str, choices: Mapping[str, Any]) -> None:
+    value = getattr(group, name)
+    require(value in choices, f"{name} must be one of {', '.join(choices)}", value, "name one of them")
+
+
+NETWORKS = ("auto", "nature", "minatar", "mlp")
+"""The networks that have a name of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,106 +68,65 @@ class GameSettings:
         return split_name(self.env)[0]
 
 
+SIGNALS = {"huber": "loss", "sqrt_huber": "sqrt_loss"}
+"""Other names of priority signals: with the Huber loss, the authors' code calls the root of it so."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
     """Which transitions are kept, and how they are chosen for learning."""
 
-    replay: Literal["pser", "per", "uniform"] = "pser"
-    """The replay strategy."""
+    prioritization: Any = field(default_factory=pser.PSER)
+    """The replay strategy with its settings, each of which is a flag (strategies.py)."""
     capacity: int = 1_000_000
     """Transitions the memory holds."""
     n_step: int = 1
     """Rewards summed before the network's estimate takes over."""
     initial: Literal["max", "td"] = "max"
     """Priority of a new transition: the largest ever recorded (MaxPrio), or its own TD error (CurrentTD)."""
-    alpha: float = 0.5
-    """Exponent of the priorities in the sampling probability: 0 is uniform, 1 is proportional."""
-    priority_eps: float = 1e-4
-    """Added to each |TD error| so that no priority is zero."""
     beta: float = 0.5
     """Exponent of the importance-sampling weights at the start of the run."""
     beta_end: float = 0.5
     """The same exponent at the end of the run; in between it grows linearly with the frames."""
-    eta: float = 0.7
-    """PSER: share of its previous priority that a sampled transition keeps at least; 0 switches it off."""
-    rho: float = 0.4
-    """PSER: decay coefficient of the priority handed to the preceding transitions."""
-    window: int | Literal["derived", "adaptive"] = 5
-    """PSER: how many preceding transitions share; derived = until 1% is left; adaptive = down to a floor."""
-    window_floor: float = 0.01
-    """PSER, adaptive window: decay goes on while the decayed priority exceeds this."""
-    window_limit: int = 100
-    """PSER, adaptive window: decay never reaches further back than this."""
-    decay: Literal["max", "add"] = "max"
-    """PSER: a predecessor takes the larger of its own and the decayed priority, or their capped sum."""
-    decay_from: Literal["td", "priority"] = "td"
-    """PSER: what decays: the fresh |TD error| + eps (paper), or the retained priority (authors' code)."""
-    decay_on_insert: bool = True
-    """PSER with --initial td: decay runs when a transition is added, too."""
-    variant: Literal["proportional", "rank"] = "proportional"
-    """PER: probability proportional to the priority, or to one over its rank."""
-    stratified: bool = True
-    """Draw one sample from each of batch-size equal slices of the mass."""
-    is_weights: Literal["batch", "memory"] = "batch"
-    """Importance-sampling weights are divided by the largest in the batch, or that the memory could give."""
-    priority_signal: Literal["td", "sqrt_huber", "huber", "clipped", "none"] = "td"
-    """What the memory is told: the TD error; sqrt(Huber(TD error) + 1e-10) as in the authors' code; the Huber loss;
-    max(|TD error|, 1) as in LAP; or nothing, so that with --eta a transition's turn depends on its replays alone."""
+    priority_signal: Literal["td", "loss", "sqrt_loss", "kl", "clipped", "none", "huber", "sqrt_huber"] = "td"
+    """What the memory is told: the TD error; the loss; its root, as in the authors' code (also sqrt_huber); kl, a
+    distributional loss less its target's entropy; max(|TD error|, 1) as in LAP (clipped); or none, so that with
+    --eta a transition's turn depends on its replays alone."""
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, "capacity", "n_step", "window_limit")
+        _at_least(self, 1, "capacity", "n_step")
         _in_unit_interval(self, "beta", "beta_end")
-        if self.window == "adaptive":
-            require(self.window_floor > 0, "window_floor must be positive", self.window_floor, "raise it")
-        self.prioritization()  # the memory's own rules for α, ε, η, ρ and W
+        object.__setattr__(self, "priority_signal", SIGNALS.get(self.priority_signal, self.priority_signal))
 
-    def prioritization(self) -> "pser.PSER | pser.PER | pser.Uniform":
-        """The memory's form of these settings."""
-        if self.replay == "uniform":
-            return pser.Uniform(stratified=self.stratified)
-        if self.replay == "per":
-            return pser.PER(
-                alpha=self.alpha,
-                eps=self.priority_eps,
-                variant=self.variant,
-                stratified=self.stratified,
-                weights=self.is_weights,
-            )
-        window: int | pser.AdaptiveWindow | None
-        if self.window == "adaptive":
-            window = pser.AdaptiveWindow(floor=self.window_floor, limit=self.window_limit)
-        else:
-            window = None if self.window == "derived" else self.window
-        return pser.PSER(
-            alpha=self.alpha,
-            eps=self.priority_eps,
-            eta=self.eta,
-            rho=self.rho,
-            window=window,
-            decay=self.decay,
-            decay_from=self.decay_from,
-            decay_on_insert=self.decay_on_insert,
-            stratified=self.stratified,
-            weights=self.is_weights,
-        )
+    @property
+    def replay(self) -> str:
+        """The name of the strategy."""
+        return name_of(self.prioritization)
+
+    @property
+    def starts_with_td(self) -> bool:
+        """Whether new transitions enter with a TD error of their own; uniform replay has no use for one."""
+        return self.initial == "td" and self.replay != "uniform"
 
     @property
     def label(self) -> str:
         """Sampling_Initial_Decay as in the paper's ablation: PSER_MaxPrio_MAX, PER_CurrentTD, Uniform."""
-        if self.replay == "uniform":
-            return "Uniform"
-        initial = {"max": "MaxPrio", "td": "CurrentTD"}[self.initial]
-        return f"PER_{initial}" if self.replay == "per" else f"PSER_{initial}_{self.decay.upper()}"
+        return STRATEGIES[self.replay].label(self.prioritization, INITIAL[self.initial])
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
     """The network, what it is trained towards, and how often."""
 
-    network: Literal["auto", "nature", "minatar", "mlp"] = "auto"
-    """The network; auto takes the one of the environment's family."""
+    learner: str = "dqn"
+    """The learner; dqn is the whole family of the switches below."""
+    network: str = "auto"
+    """The network: nature, minatar, mlp, auto (the one of the environment's family), or one's own as
+    package.module:Class, made as Class(observation_shape, num_outputs)."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers of the mlp network."""
+    loss: str = "huber"
+    """The loss: huber (one value per action)."""
     double_q: bool = False
     """The online network chooses the bootstrap action, the target network rates it."""
     dueling: bool = False
@@ -175,6 +145,11 @@ class AgentSettings:
     """Gradients are scaled down to this norm; 0 leaves them alone."""
 
     def __post_init__(self) -> None:
+        _one_of(self, "learner", LEARNERS)
+        _one_of(self, "loss", LOSSES)
+        own = ":" in self.network and all(self.network.split(":", 1))
+        rule = f"network must be one of {', '.join(NETWORKS)} or package.module:Class"
+        require(own or self.network in NETWORKS, rule, self.network, "name one")
         _in_unit_interval(self, "gamma")
         _at_least(self, 1, "batch_size", "update_period_steps", "target_period_steps")
         _at_least(self, 0, "warmup_steps", "max_grad_norm")
@@ -275,6 +250,7 @@ class RunSettings:
     def __post_init__(self) -> None:
         _at_least(self, 0, "seed", "checkpoint_period_frames", "inspect_period_frames")
         _at_least(self, 1, "budget_frames", "log_period_frames", "threads")
+        require(self.threads <= 1024, "threads must be at most 1024", self.threads, "one per core is plenty")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,12 +291,26 @@ class TrainSettings:
             warmup,
             "raise warmup_steps",
         )
+        signal, loss = self.replay.priority_signal, self.agent.loss
+        require(
+            signal != "kl" or LOSSES[loss].of_distributions,
+            f"priority_signal kl needs a loss of distributions, which {loss} is not",
+            signal,
+            "use td or loss",
+        )
 
     def override(self, values: Mapping[str, Any]) -> "TrainSettings":
-        """A copy in which each named field, in whichever group it lives, has the given value."""
+        """A copy in which each named setting, in whichever group it lives, has the given value."""
         groups: dict[str, dict[str, Any]] = {}
+        flat: dict[str, Any] = {}
         for name, value in values.items():
-            groups.setdefault(GROUP_OF_FIELD[name], {})[name] = value
+            if name == "replay" or name in STRATEGY_FIELDS:
+                flat[name] = value
+            else:
+                groups.setdefault(GROUP_OF_FIELD[name], {})[name] = value
+        if flat:
+            rule = groups.setdefault("replay", {}).get("prioritization", self.replay.prioritization)
+            groups["replay"]["prioritization"] = changed(rule, flat)
         return replace(self, **{group: replace(getattr(self, group), **new) for group, new in groups.items()})
 
 
@@ -337,3 +327,8 @@ GROUPS: dict[str, type] = {
 
 GROUP_OF_FIELD: dict[str, str] = {f.name: group for group, cls in GROUPS.items() for f in fields(cls)}
 """Field → the group it lives in."""
+
+STRATEGY_FIELDS: dict[str, Any] = {
+    name: hint for strategy in STRATEGIES for name, hint in flat_names(strategy).items()
+}
+"""Setting of a replay strategy → the type of its values; `override`, flags and manifests name them like fields."""

@@ -7,13 +7,17 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pser.errors import PserError, require
-from pser.learner.settings import GROUPS, TrainSettings
+from pser.learner.settings import GROUPS, STRATEGY_FIELDS, ReplaySettings, TrainSettings
+from pser.learner.strategies import STRATEGIES, flatten, unflatten
 
 
 def to_json(settings: TrainSettings) -> dict[str, Any]:
     """The settings as nested plain values, as the manifest holds them."""
     plain = asdict(settings)
     plain["agent"]["hidden"] = list(settings.agent.hidden)
+    replay = plain["replay"]
+    del replay["prioritization"]
+    plain["replay"] = {"replay": settings.replay.replay, **replay, **flatten(settings.replay.prioritization)}
     return plain
 
 
@@ -34,14 +38,31 @@ def _group_from_json(cls: type, plain: Any) -> Any:
     require(isinstance(plain, Mapping), rule, plain, "repair the file")
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
+    if cls is ReplaySettings:
+        plain, values["prioritization"] = _strategy_from_json(plain)
     for name, value in plain.items():
-        if name not in hints:
+        if name not in hints or name == "prioritization":
             raise PserError(f"unknown setting {name!r}: written by another version of pser?")
         values[name] = _checked(name, value, hints[name])
     for f in fields(cls):
         if f.name not in values and f.default is MISSING:
             raise PserError(f"the setting {f.name!r} is missing: repair the file")
     return cls(**values)
+
+
+def _strategy_from_json(plain: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """What is left of the replay settings, and the strategy with its own.
+
+    Earlier versions wrote the settings of all strategies; those of others than the one named say nothing.
+    """
+    strategy = _checked("replay", plain.get("replay", "pser"), Literal[tuple(STRATEGIES)])
+    flat = {
+        name: _checked(name, value, STRATEGY_FIELDS[name])
+        for name, value in plain.items()
+        if name in STRATEGY_FIELDS
+    }
+    rest = {name: value for name, value in plain.items() if name not in flat and name != "replay"}
+    return rest, unflatten(strategy, flat)
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:

@@ -3,8 +3,8 @@
 import torch
 
 from pser.env.game import Game
+from pser.learner.agent import Agent, make_agent
 from pser.learner.device import configure_torch
-from pser.learner.dqn import DQN
 from pser.learner.games import evaluation_game
 from pser.learner.loop import observation_shape
 from pser.learner.settings import TrainSettings
@@ -16,7 +16,7 @@ from pser.records.trust import imported_modules, refuse_imports
 
 def load_agent(
     folder: RunFolder, snapshot: str, num_envs: int, *, trust_imports: bool = False
-) -> tuple[DQN, Game, TrainSettings, int]:
+) -> tuple[Agent, Game, TrainSettings, int]:
     """The agent of a snapshot ("best" or "last"), games to play, the run's settings, its frames.
 
     `trust_imports`: the run's manifest may ask to import modules.
@@ -26,6 +26,6 @@ def load_agent(
     saved = read_snapshot(folder, snapshot)
     device: torch.device = configure_torch(settings.run.device, settings.run.threads)
     game = evaluation_game(settings, num_envs)
-    agent = DQN(settings, observation_shape(game.observation), game.num_actions, seed=0, device=device)
+    agent = make_agent(settings, observation_shape(game.observation), game.num_actions, seed=0, device=device)
     agent.set_weights(saved.weights)
     return agent, game, settings, saved.frames

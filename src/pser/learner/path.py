@@ -1,0 +1,48 @@
+"""How a network is asked and taught: by a fast path where one applies, otherwise by autograd."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pser.learner.fast_path import FastPath, fast_path
+
+
+class AutogradPath:
+    """Any network, by autograd: the gradients are handed over to where the optimizer reads them."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.network = network
+        self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self.gradients = [parameter.grad for parameter in self.parameters]
+
+    def forward(self, observation: Tensor) -> Tensor:
+        """The network's outputs."""
+        outputs: Tensor = self.network(observation)
+        return outputs
+
+    def forward_saving(self, observation: Tensor) -> tuple[Tensor, Any]:
+        """The network's outputs, and what `backward` needs to know about them."""
+        with torch.inference_mode(False), torch.enable_grad():
+            outputs: Tensor = self.network(observation)
+        return outputs.detach(), outputs
+
+    def backward(self, saved: Any, gradient: Tensor) -> None:
+        """Overwrite every parameter's `.grad`, given ∂/∂outputs."""
+        with torch.inference_mode(False):
+            found = torch.autograd.grad(saved, self.parameters, gradient.clone(), allow_unused=True)
+        for own, new in zip(self.gradients, found, strict=True):
+            assert own is not None
+            if new is None:
+                own.zero_()
+            else:
+                own.copy_(new)
+
+
+Path = FastPath | AutogradPath
+"""Both forms; neither knows what the outputs mean."""
+
+
+def path_of(network: nn.Module) -> Path:
+    """The way through a network whose parameters lie where they will stay."""
+    return fast_path(network) or AutogradPath(network)
