@@ -99,7 +99,7 @@ def _of_run(folder: Path) -> tuple[Any, Any]:
     spread = 1.0
     median = max(ratio, 1e-9) / 2.718281828459045 ** (spread**2 / 2)  # of a lognormal with that mean
     replays = replays_a_life(train.agent.batch_size, train.agent.update_period_steps)
-    case = Case(train.replay.label, train.replay.prioritization(), train.replay.initial, replays)
+    case = Case(train.replay.label, train.replay.prioritization, train.replay.initial, replays)
     return case, Surprises(median=median, spread=spread)
 
 
