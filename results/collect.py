@@ -2,8 +2,8 @@
 
     python results/collect.py SWEEP_FOLDER results/minatar
 
-Only finished runs are taken. Checkpoints, snapshots and TensorBoard events stay where they are; the manifests lose
-the folder the runs were made in and the name of the system.
+Only finished runs are taken; with the same folder twice, table and report are written anew. Checkpoints, snapshots and
+TensorBoard events stay where they are; the manifests lose the folder the runs were made in and the name of the system.
 """
 
 import argparse
@@ -11,8 +11,13 @@ import json
 import platform
 import shutil
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
+from textwrap import fill
 
+from pser.analysis import markdown
+from pser.analysis.published import published_figures
+from pser.analysis.report.build import ReportSettings, build_report
+from pser.analysis.report.words import pair_sentence
 from pser.cli import main as pser
 
 RECORDS = ("train.jsonl", "eval.jsonl", "status.json", "final.json")
@@ -26,13 +31,11 @@ COLUMNS = (
     "re-evaluated",
 )
 LAST_SHARE = 0.1
-PUBLISHED_FRAMES = 5_000_000
-PUBLISHED = {"minatar:breakout": {"Uniform": "9.4 ± 0.3", "PER_MaxPrio": "8.9 ± 0.7"}}
-PUBLISHED_SOURCE = """
-*Published*: return after **{published:,}** frames with an update per frame (shivakanthsujit/reducible-loss,
-MinAtar 1.0.10, 5 seeds, mean ± standard error), that is {ratio:.0f} times the frames of these runs: a level to approach
-from below, not one to equal.
-"""
+PUBLISHED_AS = {"uniform": "Uniform", "PER": "PER_MaxPrio"}
+PUBLISHED_NOTE = (
+    "*Published*: what others report for the same game after as many frames, {what} ({spread}). What differs there: "
+    "{differs}. So it tells the range to expect of a *training* return, and is no level to equal."
+)
 PAGE = """# {title}
 
 Records of real runs, made with
@@ -47,10 +50,15 @@ and kept by `python results/collect.py SWEEP_FOLDER {here}`. Preset `{preset}`, 
 
 *Training return*: mean return of the games finished in the last {last:,} frames, with exploration. *Evaluation*: mean
 return of {episodes} episodes at ε = {epsilon}, the last one and the best one of the run (the best is chosen by its own
-luck, so a little too high). *Re-evaluated*: the best snapshot over fresh episodes (`pser evaluate`). ± is the standard
-error over seeds, brackets hold the lowest and the highest seed.
+luck, so a little too high). *Re-evaluated*: the best snapshot over fresh episodes (`pser evaluate`). Each is the mean
+over seeds; brackets hold the lowest and the highest seed.
 {source}
 {table}
+
+What the seeds allow to say, by the last evaluation ({test}):
+
+{verdicts}
+
 [report.md](report.md), written by `pser report`, compares them and shows the priorities.
 """
 
@@ -69,18 +77,25 @@ def training_return(lines, last_frames):
 
 
 def summary(values):
-    """Mean ± standard error [lowest, highest]."""
-    if not values:
-        return ""
-    error = f" ± {stdev(values) / len(values) ** 0.5:.2f}" if len(values) > 1 else ""
-    return f"{mean(values):.2f}{error} [{min(values):.2f}, {max(values):.2f}]"
+    """Mean [lowest, highest]."""
+    return f"{mean(values):.2f} [{min(values):.2f}, {max(values):.2f}]" if values else ""
+
+
+def published(env, label, frames):
+    """What others report of the game after as many frames: mean ± their standard error or range."""
+    for figures in published_figures(env):
+        if PUBLISHED_AS.get(figures.agent) == label and frames in figures.frames:
+            at = figures.frames.tolist().index(frames)
+            spread = figures.high[at] - figures.mean[at]
+            return f"{figures.mean[at]:.2f} ± {spread:.2f} ({figures.runs[at]} seeds)"
+    return ""
 
 
 def copy_run(run, target, sweep):
     """Copy a run's records; its manifest is returned."""
     target.mkdir(parents=True, exist_ok=True)
     for name in RECORDS:
-        if (run / name).exists():
+        if (run / name).exists() and run != target:
             shutil.copyfile(run / name, target / name)
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["command"] = manifest["command"].replace(str(sweep), "SWEEP_FOLDER")
@@ -117,15 +132,21 @@ def collect(sweep, here):
 def write_page(groups, manifest, here, title):
     """README.md of the folder."""
     envs = sorted({env for env, _ in groups})
-    is_published = any(env in PUBLISHED for env in envs)
-    table = [[*COLUMNS, "published"], ["---"] * (len(COLUMNS) + 1)]
-    for (env, label), found in sorted(groups.items()):
-        cells = [summary(values) for values in found.values()]
-        table.append([env, label, str(len(found[0])), *cells, PUBLISHED.get(env, {}).get(label, "")])
-    lines = ["| " + " | ".join(row if is_published else row[:-1]) + " |\n" for row in table]
-    settings = manifest["settings"]
-    frames, evaluation = settings["run"]["budget_frames"], settings["evaluation"]
-    source = PUBLISHED_SOURCE.format(published=PUBLISHED_FRAMES, ratio=PUBLISHED_FRAMES / frames)
+    frames, evaluation = manifest["settings"]["run"]["budget_frames"], manifest["settings"]["evaluation"]
+    lines = [
+        [env, label, str(len(found[0])), *map(summary, found.values()), published(env, label, frames)]
+        for (env, label), found in sorted(groups.items())
+    ]
+    is_published = any(line[-1] for line in lines)
+    header = [*COLUMNS, "published training return"]
+    table = markdown.table(
+        header if is_published else header[:-1], [line if is_published else line[:-1] for line in lines]
+    )
+    report = build_report([here], ReportSettings())
+    notes = [
+        PUBLISHED_NOTE.format(what=x.what, spread=x.spread, differs="; ".join(x.differs))
+        for x in report.sources()
+    ]
     page = PAGE.format(
         title=title,
         command=f"pser sweep --envs {' '.join(envs)} --replay uniform per pser --seeds 0 1 2 --frames {frames} "
@@ -136,8 +157,10 @@ def write_page(groups, manifest, here, title):
         last=round(LAST_SHARE * frames),
         episodes=evaluation["eval_episodes"],
         epsilon=evaluation["eval_epsilon"],
-        source=source if is_published else "",
-        table="".join(lines),
+        source="".join(f"\n{fill(note, 120)}\n" for note in notes) if is_published else "",
+        table=table,
+        test=f"permutation test, corrected for {len(report.comparison.pairs)} comparisons",
+        verdicts="\n".join(f"- {markdown.escape(str(pair_sentence(p)))}" for p in report.comparison.pairs),
     )
     (here / "README.md").write_text(page)
     print(page)

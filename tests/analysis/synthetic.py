@@ -54,13 +54,13 @@ def write_run(folder: Path, run: Synthetic) -> Path:
 
 
 def write_sweep(
-    root: Path, envs=("minatar:breakout",), replays=("pser", "per", "uniform"), seeds=3, **more
+    root: Path, envs=("minatar:breakout",), replays=("pser", "per", "uniform"), seeds=3, shift=0, **more
 ) -> Path:
-    """A sweep in which PSER ends a little above PER, and PER above uniform."""
+    """A sweep in which PSER ends a little above PER, and PER above uniform; `shift` gives other seeds."""
     levels = {"pser": 12.0, "per": 10.0, "uniform": 8.0}
     for env in envs:
         for replay in replays:
-            for seed in range(seeds):
+            for seed in range(shift, shift + seeds):
                 run = Synthetic(env=env, replay=replay, seed=seed, level=levels[replay], **more)
                 write_run(root / env.replace(":", "-") / f"{replay}-{seed}", run)
     return root

@@ -16,7 +16,7 @@ def test_report_writes_the_page_and_names_it(runs, tmp_path, capsys):
     out = tmp_path / "new" / "report.html"
     assert main(["report", str(runs), "--out", str(out), "--resamples", "200", "--title", "Mine"]) == 0
     printed = capsys.readouterr().out
-    assert "PSER_MaxPrio_MAX is ahead of PER_MaxPrio" in printed
+    assert "No difference shown between PSER_MaxPrio_MAX and PER_MaxPrio" in printed
     assert printed.splitlines()[-1] == f"written: {out} (open it in a browser)"
     assert "<h1>Mine</h1>" in out.read_text()
     assert [path.name for path in out.parent.iterdir()] == ["report.html"]
@@ -49,3 +49,11 @@ def test_report_of_nothing_is_one_line_and_writes_nothing(tmp_path, capsys):
 def test_report_into_a_folder_says_which_file_to_name(runs, tmp_path, capsys):
     assert main(["report", str(runs), "--out", str(tmp_path)]) == 2
     assert "--out names a file" in capsys.readouterr().err
+
+
+def test_report_scores_at_the_frames_asked_for(runs, tmp_path, capsys):
+    out = tmp_path / "report.html"
+    assert main(["report", str(runs), "--out", str(out), "--resamples", "200", "--at-frames", "250000"]) == 0
+    assert "scores count the first 250,000 frames" in capsys.readouterr().out
+    assert main(["report", str(runs), "--out", str(out), "--at-frames", "900000"]) == 2
+    assert "the longest has 500,000: lower --at-frames" in capsys.readouterr().err

@@ -32,10 +32,12 @@ class Settings:
     """Folder for PNG and SVG figures; Markdown takes the folder OUT_figures by default, HTML writes none."""
     smooth_frames: Annotated[int | None, UNSET] = None
     """Moving average of the curves in frames, 0 for none; default: 5% of the longest run, as the paper."""
+    at_frames: int | None = None
+    """Score every run after so many frames; default: what most runs of every label have."""
     score: Literal["final", "best"] = "final"
     """Score that stands for a run: the last evaluations, or the best snapshot (as in the paper's table)."""
-    dopamine: bool = False
-    """Lay Dopamine's published DQN and Rainbow curves beside Atari runs."""
+    published: bool = True
+    """Lay what others published (Dopamine's Atari runs, MinAtar runs) beside the runs of the same game."""
     resamples: int = 2000
     """Bootstrap resamples behind the intervals."""
     seed: int = 0
@@ -50,6 +52,8 @@ class Settings:
             )
         if self.resamples < 1:
             raise PserError(f"resamples is at least 1; got {self.resamples}: use 1000 or more")
+        if self.at_frames is not None and self.at_frames < 1:
+            raise PserError(f"at_frames is at least 1; got {self.at_frames}: name the frames to compare at")
         if self.smooth_frames is not None and self.smooth_frames < 0:
             raise PserError(f"smooth_frames is not negative; got {self.smooth_frames}: use 0 for none")
 
@@ -63,10 +67,11 @@ def run(settings: Settings) -> None:
         raise PserError(f"--out names a file; {out} is a folder: use {out / f'report.{settings.format}'}")
     how = ReportSettings(
         smooth_frames=settings.smooth_frames,
+        at_frames=settings.at_frames,
         score=settings.score,
         resamples=settings.resamples,
         seed=settings.seed,
-        dopamine=settings.dopamine,
+        published=settings.published,
         title=settings.title,
     )
     report = build_report(settings.runs, how)

@@ -1,5 +1,6 @@
 """The page in a real browser: Chromium opens it from a file, without a network."""
 
+import csv
 import json
 import shutil
 
@@ -58,9 +59,11 @@ def browser(chromium, page_file):
     colours(chromium, "light")
     chromium.set_window_size(1200, 900)
     chromium.get(page_file.as_uri())
+    chromium.execute_script("document.getElementById('curves').scrollIntoView({behavior: 'instant'})")
     # The charts draw themselves after the page has loaded: on a busy machine that takes a while.
     drawn = (By.CSS_SELECTOR, "#curve-charts .u-legend th[tabindex]")
     WebDriverWait(chromium, 30).until(lambda driver: driver.find_elements(*drawn))
+    chromium.execute_script("window.scrollTo({top: 0, behavior: 'instant'})")
     return chromium
 
 
@@ -89,6 +92,15 @@ def coloured_pixels(driver, chart):
     )
 
 
+def show(driver, css):
+    """Scroll there and wait: only charts near the screen are drawn."""
+    driver.execute_script(
+        "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", css
+    )
+    WebDriverWait(driver, 30).until(lambda d: d.find_elements(By.CSS_SELECTOR, f"{css} canvas"))
+    settle(driver)
+
+
 def settle(driver):
     """Wait for the next two frames: the charts draw themselves between frames."""
     driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
@@ -114,14 +126,15 @@ def test_page_loads_without_console_message_or_network_request(chromium, page_fi
 
 
 def test_every_section_has_its_charts_drawn(browser):
-    settle(browser)
     counts = {"curve-charts": 2, "diagnostic-charts": 3}
     for parent, count in counts.items():
+        show(browser, f"#{parent} .chart:last-child")
         charts = browser.find_elements(By.CSS_SELECTOR, f"#{parent} .chart")
         assert len(charts) == count
         for chart in charts:
             assert coloured_pixels(browser, chart) > 200
     for single in ("profile", "metric-chart"):
+        show(browser, f"#{single}")
         assert coloured_pixels(browser, browser.find_element(By.ID, single)) > 200
 
 
@@ -172,14 +185,14 @@ def test_hover_shows_value_range_and_seeds(browser):
 
 
 def test_click_on_a_heading_sorts_and_a_second_turns_it_round(browser):
-    head = browser.find_elements(By.CSS_SELECTOR, "#score-table th")[3]
+    head = browser.find_elements(By.CSS_SELECTOR, "#score-table th")[2]
     assert head.text.startswith("final")
     head.find_element(By.TAG_NAME, "button").click()
-    rising = [float(row[3]) for row in first_column(browser, "score-table")]
+    rising = [float(row[2]) for row in first_column(browser, "score-table")]
     assert rising == sorted(rising)
     assert head.get_attribute("aria-sort") == "ascending"
     head.find_element(By.TAG_NAME, "button").click()
-    assert [float(row[3]) for row in first_column(browser, "score-table")] == rising[::-1]
+    assert [float(row[2]) for row in first_column(browser, "score-table")] == rising[::-1]
 
 
 def test_missing_values_stay_last_however_a_table_is_sorted(browser):
@@ -194,12 +207,12 @@ def test_missing_values_stay_last_however_a_table_is_sorted(browser):
 
 def test_scale_choice_changes_the_axis(browser):
     chart = browser.find_element(By.CSS_SELECTOR, "#curve-charts .chart")
-    picture = "return arguments[0].querySelector('canvas').toDataURL()"
+    drawn = "return arguments[0].querySelector('canvas').toDataURL()"
     settle(browser)
-    before = browser.execute_script(picture, chart)
+    before = browser.execute_script(drawn, chart)
     Select(browser.find_element(By.ID, "scale")).select_by_value("human")
     settle(browser)
-    assert browser.execute_script(picture, chart) != before
+    assert browser.execute_script(drawn, chart) != before
 
 
 def test_colours_follow_the_system_until_the_reader_chooses(browser):
@@ -217,12 +230,109 @@ def test_colours_follow_the_system_until_the_reader_chooses(browser):
     assert background(browser) == light
 
 
-def test_page_fits_a_phone_without_sideways_scrolling(browser):
+def test_page_fits_a_phone_without_sideways_scrolling_and_shows_scores_first(browser):
     metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     browser.refresh()
-    settle(browser)
+    for chart in ("#curve-charts .chart", "#profile", "#diagnostic-charts .chart", "#metric-chart"):
+        show(browser, chart)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     widths = browser.execute_script("return [...document.querySelectorAll('canvas')].map(c => c.clientWidth)")
-    assert len(widths) == 7
+    assert len(widths) >= 4
     assert max(widths) <= 390
+    tops = browser.execute_script(
+        "return [...document.querySelectorAll('main > section')].map(s => [s.getBoundingClientRect().top, s.id])"
+    )
+    assert min(tops)[1] == "scores"
+
+
+def choose(driver, select, value):
+    Select(driver.find_element(By.ID, select)).select_by_value(value)
+    settle(driver)
+
+
+def picture(driver, css):
+    return driver.execute_script("return document.querySelector(arguments[0]).toDataURL()", f"{css} canvas")
+
+
+def test_each_seed_can_be_drawn_beside_its_mean(browser):
+    show(browser, "#curve-charts .chart")
+    seen = set()
+    for spread in ("band", "seeds", "none"):
+        choose(browser, "spread", spread)
+        seen.add(picture(browser, "#curve-charts .chart"))
+    assert len(seen) == 3
+
+
+def test_training_returns_come_with_the_published_figures(browser):
+    show(browser, "#curve-charts .chart:last-child")
+    names = "#curve-charts .chart:last-child .u-legend th"
+    assert not any("published" in e.text for e in browser.find_elements(By.CSS_SELECTOR, names))
+    choose(browser, "returns", "training")
+    shown = [e.text for e in browser.find_elements(By.CSS_SELECTOR, names)]
+    assert sum("published" in name for name in shown) == 3
+
+
+def downloaded(driver, folder, button):
+    for old in folder.glob("*.csv"):
+        old.unlink()
+    driver.execute_script("arguments[0].click()", button)
+    WebDriverWait(driver, 30).until(lambda _: list(folder.glob("*.csv")))
+    (path,) = folder.glob("*.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        return path.name, list(csv.reader(file))
+
+
+def test_every_table_and_every_chart_can_be_taken_away_as_csv(browser, tmp_path):
+    where = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    for chart in (
+        "#curve-charts .chart:last-child",
+        "#profile",
+        "#diagnostic-charts .chart",
+        "#metric-chart",
+    ):
+        show(browser, chart)
+        name, rows = downloaded(browser, tmp_path, browser.find_element(By.CSS_SELECTOR, f"{chart} .csv"))
+        assert len({len(row) for row in rows}) == 1
+        assert rows[0][0] in ("frames", "min-max normalised score τ")
+        assert any("PSER_MaxPrio_MAX" in head for head in rows[0])
+    tables = browser.find_elements(By.CSS_SELECTOR, "table.sortable")
+    assert len(tables) == len(browser.find_elements(By.CSS_SELECTOR, "[data-table]")) >= 4
+    for table in tables:
+        id_ = table.get_attribute("id")
+        button = browser.find_element(By.CSS_SELECTOR, f"[data-table={id_}]")
+        name, rows = downloaded(browser, tmp_path, button)
+        assert name == f"{id_}.csv"
+        assert len(rows) == 1 + len(table.find_elements(By.CSS_SELECTOR, "tbody tr"))
+
+
+def test_csv_of_a_curve_has_mean_range_seeds_and_each_run(browser, tmp_path):
+    browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    chart = "#curve-charts .chart:last-child"
+    show(browser, chart)
+    name, rows = downloaded(browser, tmp_path, browser.find_element(By.CSS_SELECTOR, f"{chart} .csv"))
+    assert name == "minatar_breakout_evaluation_returns.csv"
+    table = dict(zip(rows[0], rows[-1], strict=True))
+    seeds = [float(table[f"minatar-breakout/pser-{seed}"]) for seed in range(3)]
+    assert float(table["PSER_MaxPrio_MAX"]) == pytest.approx(sum(seeds) / 3, rel=1e-3)
+    assert float(table["PSER_MaxPrio_MAX lowest"]) == pytest.approx(min(seeds), rel=1e-3)
+    assert table["PSER_MaxPrio_MAX seeds"] == "3"
+
+
+def test_details_of_a_run_appear_when_asked_for(browser):
+    details = browser.find_element(By.CSS_SELECTOR, "#run-list details")
+    assert "To repeat it" not in details.get_attribute("textContent")
+    browser.execute_script("arguments[0].open = true", details)
+    WebDriverWait(browser, 30).until(lambda _: "To repeat it" in details.get_attribute("textContent"))
+    assert "pser train --from-run" in details.get_attribute("textContent")
+
+
+def test_aggregates_are_a_picture_with_intervals(browser):
+    panels = browser.find_elements(By.CSS_SELECTOR, "#intervals figure")
+    assert panels[0].find_element(By.TAG_NAME, "figcaption").text == "IQM"
+    for panel in panels:
+        assert len(panel.find_elements(By.CLASS_NAME, "tick")) == 3
+        assert len(panel.find_elements(By.CLASS_NAME, "bar")) == 3

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from analysis.synthetic import Synthetic, write_run, write_sweep
-from pser.analysis.report.build import METRICS, ReportSettings, build_report, metric_series
+from pser.analysis.report.build import ReportSettings, build_report
+from pser.analysis.report.comparison import normalised_scores
+from pser.analysis.report.metrics import METRICS, metric_series
+from pser.analysis.report.pictures import interval_panels
+from pser.analysis.report.tables import aggregate_table, change_table, pair_table
+from pser.errors import PserError
 
 FAST = ReportSettings(resamples=200)
 
@@ -17,7 +22,7 @@ def test_report_has_curves_scores_and_sentences_for_every_game(tmp_path):
         assert [curve.label for curve in env.returns] == ["PSER_MaxPrio_MAX", "PER_MaxPrio", "Uniform"]
         assert set(env.metrics) == {metric.key for metric in METRICS}
         assert all(len(curves) == 3 for curves in env.metrics.values())
-    assert report.sentences[0].head.startswith("PSER_MaxPrio_MAX is ahead of PER_MaxPrio")
+    assert report.sentences[0].head.startswith("No difference shown between PSER_MaxPrio_MAX and PER_MaxPrio")
     assert report.notes == ()
 
 
@@ -48,7 +53,7 @@ def test_effective_share_is_missing_if_its_parts_are(tmp_path):
 
 
 def test_profile_falls_from_1_to_0(tmp_path):
-    write_sweep(tmp_path, seeds=3)
+    write_sweep(tmp_path, envs=("minatar:breakout", "minatar:asterix"), seeds=3)
     profile = build_report([tmp_path], FAST).profile
     for share in profile.shares.values():
         assert np.all(np.diff(share) <= 0)
@@ -56,14 +61,64 @@ def test_profile_falls_from_1_to_0(tmp_path):
         assert share[-1] == pytest.approx(0.0)
 
 
-def test_dopamine_curves_are_laid_beside_atari_runs_on_request(tmp_path):
+def test_profile_steps_down_at_each_score_and_nowhere_else(tmp_path):
+    write_sweep(tmp_path, envs=("minatar:breakout", "minatar:asterix"), seeds=3)
+    report = build_report([tmp_path], FAST)
+    scores = [
+        value
+        for label in report.comparison.labels
+        for task in normalised_scores(report.board, label.label, report.comparison.envs, "final")
+        for value in task
+    ]
+    np.testing.assert_allclose(report.profile.thresholds[1:], np.unique(scores))
+
+
+def test_single_game_has_no_aggregates_no_profile_and_no_change_table(tmp_path):
+    write_sweep(tmp_path, seeds=3)
+    report = build_report([tmp_path], FAST)
+    assert report.comparison.labels == ()
+    assert report.profile is None
+    assert aggregate_table(report) is None
+    assert change_table(report) is None
+    assert interval_panels(report) == []
+    assert len(pair_table(report).rows) == 3
+
+
+def test_published_figures_are_laid_beside_training_returns_as_far_as_the_runs_go(tmp_path):
     write_sweep(tmp_path, envs=("atari:Pong", "minatar:breakout"), seeds=1, frames=20_000_000)
-    assert not any(env.published for env in build_report([tmp_path], FAST).curves)
-    report = build_report([tmp_path], ReportSettings(resamples=200, dopamine=True))
-    atari, minatar = report.curves
-    assert [curve.agent for curve in atari.published] == ["DQN", "Rainbow"]
-    assert minatar.published == ()
-    assert any("Dopamine" in str(note) for note in report.notes)
+    atari, minatar = build_report([tmp_path], FAST).curves
+    assert [x.name for x in atari.published] == ["Dopamine DQN", "Dopamine Rainbow"]
+    assert atari.published[0].frames.tolist() == [1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000]
+    assert [x.agent for x in minatar.published] == ["uniform", "PER", "ReLo"]
+    for env in (atari, minatar):
+        assert all(set(x.frames.tolist()) <= set(env.training_frames.tolist()) for x in env.published)
+    off = build_report([tmp_path], ReportSettings(resamples=200, published=False))
+    assert not any(env.published for env in off.curves)
+
+
+def test_runs_too_short_for_any_published_figure_have_none(tmp_path):
+    write_sweep(tmp_path, envs=("atari:Pong",), seeds=1, frames=500_000)
+    assert build_report([tmp_path], FAST).curves[0].published == ()
+
+
+def test_curve_holds_the_line_of_each_seed(tmp_path):
+    write_sweep(tmp_path, seeds=3)
+    curve = build_report([tmp_path], FAST).curves[0].returns[0]
+    assert list(curve.lines) == ["pser-0", "pser-1", "pser-2"]
+    np.testing.assert_allclose(np.mean(list(curve.lines.values()), axis=0), curve.mean)
+
+
+def test_curves_of_five_hundred_runs_hold_a_bounded_number_of_points(tmp_path, monkeypatch):
+    monkeypatch.setattr("pser.analysis.report.games.MAX_LINE_NUMBERS", 2 * 18 * 60)
+    write_sweep(tmp_path, envs=("gym:A-v0", "gym:B-v0"), seeds=3, points=100)
+    report = build_report([tmp_path], FAST)
+    assert {len(env.frames) for env in report.curves} == {60}
+
+
+def test_at_frames_beyond_every_run_is_refused(tmp_path):
+    write_sweep(tmp_path, seeds=1)
+    with pytest.raises(PserError, match="the longest has 500,000: lower --at-frames"):
+        build_report([tmp_path], ReportSettings(at_frames=600_000))
 
 
 def test_everything_forgiven_is_said_in_the_notes(tmp_path):
@@ -94,7 +149,7 @@ def test_label_that_misses_a_game_is_said_to_be_left_out_of_the_aggregates(tmp_p
 
 
 def test_metric_curves_are_thinned_when_many_games_share_a_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("pser.analysis.report.build.MAX_NUMBERS", 2 * 3 * len(METRICS) * 4 * 40)
+    monkeypatch.setattr("pser.analysis.report.games.MAX_NUMBERS", 2 * 3 * len(METRICS) * 4 * 40)
     write_sweep(tmp_path, envs=("gym:A-v0", "gym:B-v0"), seeds=1, points=100)
     report = build_report([tmp_path], FAST)
     assert {len(env.metric_frames) for env in report.curves} == {40}

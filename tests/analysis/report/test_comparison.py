@@ -7,6 +7,7 @@ from pser.analysis.report.loading import load_runs
 from pser.analysis.report.scoreboard import build_scoreboard
 from pser.analysis.report.words import summary
 from pser.analysis.statistics import aggregate
+from pser.analysis.statistics.comparisons import holm
 
 
 def compared(path, kind="final", seed=0):
@@ -32,7 +33,7 @@ def test_pairs_start_with_pser_over_per_and_carry_the_statistics(tmp_path):
 
 
 def test_turned_pair_is_the_same_comparison_from_the_other_side(tmp_path):
-    write_sweep(tmp_path, seeds=3, noise=3.0)
+    write_sweep(tmp_path, seeds=5, noise=8.0)
     _, _, comparison = compared(tmp_path)
     pair = comparison.pairs[0]
     turned = pair.turned()
@@ -54,49 +55,90 @@ def test_aggregates_cover_the_games_of_the_main_labels_only(tmp_path):
     assert partly.envs == ("minatar:breakout",)
 
 
-def test_single_seed_has_no_interval_and_the_words_say_no_confidence(tmp_path):
-    write_sweep(tmp_path, seeds=1)
+def test_single_seed_has_no_interval_and_the_words_say_it_shows_nothing(tmp_path):
+    write_sweep(tmp_path, envs=("minatar:breakout", "minatar:asterix"), seeds=1)
     _, _, comparison = compared(tmp_path)
     assert all(value.interval is None for label in comparison.labels for value in label.statistics.values())
     assert comparison.pairs[0].probability.interval is None
-    first = words_of(tmp_path)[0]
-    assert first.startswith("PSER_MaxPrio_MAX scored higher than PER_MaxPrio on minatar:breakout.")
-    assert "no confidence" in first
-    assert "probability" not in first
+    write_sweep(tmp_path / "one", seeds=1)
+    first = words_of(tmp_path / "one")[0]
+    assert first.startswith(
+        "No difference shown between PSER_MaxPrio_MAX and PER_MaxPrio on minatar:breakout"
+    )
+    assert "A single seed a side cannot show one" in first
+    assert "ahead" not in first
 
 
-def test_words_tell_the_winner_the_margin_and_that_few_seeds_settle_nothing(tmp_path):
+def test_clean_sweep_of_three_seeds_shows_no_difference_and_has_no_interval(tmp_path):
     write_sweep(tmp_path, seeds=3, noise=0.1)
+    _, _, comparison = compared(tmp_path)
+    assert comparison.pairs[0].probability.value == 1.0
+    assert comparison.pairs[0].probability.interval is None
     first = words_of(tmp_path)[0]
-    assert first.startswith("PSER_MaxPrio_MAX is ahead of PER_MaxPrio on minatar:breakout.")
-    assert "with probability 1.00 [1.00, 1.00]; its mean score is 2" in first
-    assert "could well be luck (p = 0.100)" in first
-    assert "even a clean sweep comes by luck once in 10" in first
+    assert first.startswith(
+        "No difference shown between PSER_MaxPrio_MAX and PER_MaxPrio on minatar:breakout (p = 0.30)."
+    )
+    assert "Mean scores 1" in first
+    assert "even if every run of one beat every run of the other, p = 0.10." in first
+    assert not any("ahead" in sentence for sentence in words_of(tmp_path))
+
+
+def test_interval_that_shrinks_to_a_point_is_left_out(tmp_path):
+    write_sweep(tmp_path, seeds=5, noise=0.01)
+    _, _, comparison = compared(tmp_path)
+    assert comparison.pairs[0].probability.value == 1.0
+    assert comparison.pairs[0].probability.interval is None
+
+
+def test_nobody_is_ahead_where_the_test_shows_nothing(tmp_path):
+    """Whatever the seeds give: the word is used exactly where the corrected p-value allows it."""
+    told = set()
+    for case in range(12):
+        folder = tmp_path / str(case)
+        write_sweep(
+            folder, seeds=5, noise=(0.2, 1.5, 4.0)[case % 3], replays=("pser", "per", "uniform"), shift=case
+        )
+        runs, board, comparison = compared(folder)
+        sentences = [str(s) for s in summary(runs, board, comparison)][:-1]
+        for pair in comparison.pairs:
+            (sentence,) = [s for s in sentences if pair.x in s and pair.y in s]
+            assert ("is ahead of" in sentence) == (pair.corrected <= 0.05)
+            assert ("No difference shown" in sentence) == (pair.corrected > 0.05)
+            told.add(pair.shown)
+    assert told == {True, False}
+
+
+def test_p_values_are_corrected_for_all_pairs_of_the_page(tmp_path):
+    write_sweep(tmp_path, seeds=4, noise=2.0)
+    runs, board, comparison = compared(tmp_path)
+    assert [pair.corrected for pair in comparison.pairs] == holm([pair.p_value for pair in comparison.pairs])
+    assert "p corrected for 3 comparisons (Holm)" in str(summary(runs, board, comparison)[-1])
 
 
 def test_single_seeds_on_many_games_are_tested_over_the_games(tmp_path):
     games = tuple(f"gym:Game{number}-v0" for number in range(8))
     write_sweep(tmp_path, envs=games, replays=("pser", "per"), seeds=1, noise=0.1)
     first = words_of(tmp_path)[0]
-    assert first.startswith("PSER_MaxPrio_MAX scored higher than PER_MaxPrio on 8 of 8 games.")
-    assert "over one seed each on 8 games this is very unlikely to be luck (p = 0.008)" in first
+    assert first.startswith("PSER_MaxPrio_MAX is ahead of PER_MaxPrio on 8 games (p = 0.008).")
+    assert "has the higher mean on 8 of 8 games" in first
 
 
-def test_words_call_a_clear_result_unlikely_to_be_luck(tmp_path):
+def test_words_call_a_clear_result_by_its_name(tmp_path):
     envs = ("minatar:breakout", "minatar:asterix", "minatar:freeway")
     write_sweep(tmp_path, envs=envs, seeds=3, noise=0.1)
     first = words_of(tmp_path)[0]
-    assert "on 3 games" in first
-    assert "very unlikely to be luck (p < 0.001)" in first
-    assert "higher in 3 of 3" in first
-    assert "clean sweep" not in first
+    assert first.startswith("PSER_MaxPrio_MAX is ahead of PER_MaxPrio on 3 games (p < 0.001).")
+    assert "has the higher mean on 3 of 3 games" in first
+    assert "So few seeds" not in first
 
 
 def test_words_name_the_loser_second_even_if_it_is_pser(tmp_path):
-    for seed in range(3):
+    for seed in range(5):
         write_run(tmp_path / f"p{seed}", Synthetic(replay="pser", level=5, noise=0.1, seed=seed))
         write_run(tmp_path / f"q{seed}", Synthetic(replay="per", level=10, noise=0.1, seed=seed))
-    assert words_of(tmp_path)[0].startswith("PER_MaxPrio is ahead of PSER_MaxPrio_MAX")
+    first = words_of(tmp_path)[0]
+    assert first.startswith("PER_MaxPrio is ahead of PSER_MaxPrio_MAX")
+    assert "Mean scores 9." in first
 
 
 def test_one_label_alone_has_nothing_to_be_compared_with(tmp_path):
@@ -119,6 +161,6 @@ def test_best_scores_are_compared_if_asked(tmp_path):
 
 
 def test_same_seed_gives_the_same_intervals(tmp_path):
-    write_sweep(tmp_path, seeds=4, noise=2.0)
+    write_sweep(tmp_path, seeds=5, noise=8.0)
     assert compared(tmp_path)[2] == compared(tmp_path)[2]
     assert compared(tmp_path)[2] != compared(tmp_path, seed=1)[2]

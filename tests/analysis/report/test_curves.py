@@ -10,6 +10,10 @@ def line(frames, values):
     return Series(np.array(frames, dtype=float), np.array(values, dtype=float))
 
 
+def named(seeds):
+    return {f"seed-{number}": points for number, points in enumerate(seeds)}
+
+
 def test_default_window_is_the_papers_10_of_200_million_frames():
     assert smoothing_window([200e6]) == 10e6
     assert smoothing_window([500_000, 400_000]) == 25_000
@@ -50,7 +54,7 @@ def test_curve_is_linear_inside_its_range_and_missing_outside():
 
 def test_band_spans_the_lowest_and_highest_seed():
     frames = np.array([1.0, 2.0])
-    curve = over_seeds("x", [line([1, 2], [0, 4]), line([1, 2], [2, 8]), line([1, 2], [7, 6])], frames)
+    curve = over_seeds("x", named([line([1, 2], [0, 4]), line([1, 2], [2, 8]), line([1, 2], [7, 6])]), frames)
     np.testing.assert_allclose(curve.mean, [3.0, 6.0])
     np.testing.assert_allclose(curve.low, [0.0, 4.0])
     np.testing.assert_allclose(curve.high, [7.0, 8.0])
@@ -59,13 +63,13 @@ def test_band_spans_the_lowest_and_highest_seed():
 
 def test_seed_that_ends_early_leaves_the_others_and_is_counted():
     frames = np.array([1.0, 2.0, 3.0])
-    curve = over_seeds("x", [line([1, 2, 3], [1, 1, 1]), line([1, 2], [3, 3])], frames)
+    curve = over_seeds("x", named([line([1, 2, 3], [1, 1, 1]), line([1, 2], [3, 3])]), frames)
     np.testing.assert_allclose(curve.mean, [2.0, 2.0, 1.0])
     assert curve.count.tolist() == [2, 2, 1]
 
 
 def test_no_seed_with_values_gives_no_curve_and_unreached_frames_are_missing():
-    assert over_seeds("x", [line([], [])], np.array([1.0])) is None
-    curve = over_seeds("x", [line([1, 2], [1, 1])], np.array([0.0, 1.0, 5.0]))
+    assert over_seeds("x", named([line([], [])]), np.array([1.0])) is None
+    curve = over_seeds("x", named([line([1, 2], [1, 1])]), np.array([0.0, 1.0, 5.0]))
     np.testing.assert_array_equal(curve.mean, [np.nan, 1.0, np.nan])
     assert curve.count.tolist() == [0, 1, 0]

@@ -52,15 +52,26 @@ def test_script_json_refuses_nan_and_hides_angle_brackets():
 
 def test_payload_holds_each_curve_with_its_band_and_both_scales(tmp_path):
     write_sweep(tmp_path, envs=("atari:Pong",), seeds=2, frames=20_000_000)
-    data = payload_of(page_of(tmp_path, dopamine=True))
+    data = payload_of(page_of(tmp_path))
     (env,) = data["envs"]
-    labels = [curve["label"] for curve in env["curves"]]
-    assert labels == ["PSER_MaxPrio_MAX", "PER_MaxPrio", "Uniform", "Dopamine DQN", "Dopamine Rainbow"]
-    for curve in env["curves"]:
-        assert len(curve["mean"]) == len(env["frames"])
-    assert all(len(curve["low"]) == len(env["frames"]) for curve in env["curves"][:3])
+    assert [label["name"] for label in data["labels"]] == ["PSER_MaxPrio_MAX", "PER_MaxPrio", "Uniform"]
+    for found in env["returns"].values():
+        assert [curve["label"] for curve in found["curves"]] == [0, 1, 2]
+        for curve in found["curves"]:
+            assert len(curve["mean"]) == len(curve["low"]) == len(found["frames"])
+            assert len(curve["lines"]) == 2
     assert env["ends"]["human"] == [-20.7, 14.6]
     assert [key for key, _ in data["scales"]] == ["return", "minmax", "human"]
+
+
+def test_payload_holds_published_figures_on_the_frames_of_the_training_returns(tmp_path):
+    write_sweep(tmp_path, envs=("atari:Pong",), seeds=1, frames=20_000_000)
+    training = payload_of(page_of(tmp_path))["envs"][0]["returns"]["training"]
+    dqn = training["published"][0]
+    assert dqn["name"] == "Dopamine DQN (published)"
+    at = [frames for frames, mean in zip(training["frames"], dqn["mean"], strict=True) if mean is not None]
+    assert at == [1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000]
+    assert "published" not in payload_of(page_of(tmp_path))["envs"][0]["returns"]["evaluation"]
 
 
 def test_page_states_the_summary_the_notes_and_how_to_repeat_each_run(tmp_path):
@@ -68,7 +79,7 @@ def test_page_states_the_summary_the_notes_and_how_to_repeat_each_run(tmp_path):
     (tmp_path / "empty").mkdir()
     page = page_of(tmp_path, title="A title")
     assert "<h1>A title</h1>" in page
-    assert "With a single seed on a side this carries no confidence" in page
+    assert "A single seed a side cannot show one" in page
     assert "empty folder: left out" in page
     assert page.count("pser train --from-run") == 4  # the general one and one a run
 

@@ -62,7 +62,8 @@ def test_longer_runs_are_cut_to_the_shortest_finished_one_and_it_is_said(tmp_pat
     assert long.best == pytest.approx(max(cut))
     assert long.reevaluated is None  # its snapshot may come from after the budget
     assert [str(note) for note in found.notes] == [
-        "minatar:breakout: runs differ in length; scores count the first 300,000 frames of each"
+        "minatar:breakout: runs differ in length; scores count the first 300,000 frames of each "
+        "(--at-frames chooses another number)"
     ]
 
 
@@ -72,7 +73,36 @@ def test_run_that_stopped_early_has_no_score_and_it_is_said(tmp_path):
     found = board_of(tmp_path)
     assert found.boards[0].budget_frames == 500_000
     assert {score.run.seed for score in found.boards[0].scores} == {0, 1}
-    assert "dead: stops at 50,000 of 500,000 frames: in the curves, in no score" in map(str, found.notes)
+    said = "dead: stops at 50,000 of 500,000 frames: in the curves, in no score (--at-frames 50000 would compare there)"
+    assert said in map(str, found.notes)
+
+
+@pytest.mark.parametrize("label", ["PER_MaxPrio", "PER_CurrentTD"])
+def test_stray_short_run_does_not_cut_the_scores_of_all(tmp_path, label):
+    write_sweep(tmp_path, replays=("pser", "per"), seeds=3)
+    write_run(tmp_path / "stray", Synthetic(frames=20_000, replay="per", label=label, seed=9))
+    found = board_of(tmp_path)
+    assert found.boards[0].budget_frames == 500_000
+    assert len(found.boards[0].scores) == 6
+    assert any("stray: stops at 20,000 of 500,000 frames" in str(note) for note in found.notes)
+    assert any("--at-frames 20000 would compare there" in str(note) for note in found.notes)
+
+
+def test_label_that_was_run_shorter_as_a_whole_is_compared_at_its_length(tmp_path):
+    write_sweep(tmp_path / "long", replays=("pser",), seeds=6)
+    write_sweep(tmp_path / "short", replays=("per",), seeds=3, frames=300_000)
+    found = board_of(tmp_path)
+    assert found.boards[0].budget_frames == 300_000
+    assert len(found.boards[0].scores) == 9
+
+
+def test_frames_asked_for_are_those_compared_at(tmp_path):
+    write_sweep(tmp_path, replays=("per",), seeds=2)
+    write_run(tmp_path / "short", Synthetic(frames=100_000, replay="per", seed=9, points=4))
+    found = build_scoreboard(load_runs([tmp_path]), 0.0, 100_000)
+    assert found.boards[0].budget_frames == 100_000
+    assert len(found.boards[0].scores) == 3
+    assert build_scoreboard(load_runs([tmp_path]), 0.0, 700_000).boards == ()
 
 
 def test_a_few_frames_more_or_less_count_as_equal_length(tmp_path):

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from pser.analysis.cliffwalk.curves import mean_curve
 from pser.analysis.cliffwalk.study import CONFIDENCE, Ratio, Row, Side, Study
 from pser.analysis.cliffwalk.tables import INIT_NAMES, ORACLE, PER, UNIFORM
-from pser.analysis.colours import PALETTE
+from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.style import new_grid, save
 from pser.learner.tabular.q_learning import Agent
 
 COLOURS = {
     "uniform": PALETTE[7],
-    "oracle": "#000000",
+    "oracle": BLACK,
     "per": PALETTE[1],
     "sweeping": PALETTE[2],
     "backward": PALETTE[3],
@@ -123,7 +123,7 @@ def ratio_figure(study: Study, n: int) -> Figure:
                 ratio = study.paired_ratio(Side(agent=agent, init=init), per, n, threshold)
                 if ratio is not None:
                     _draw_ratio(panel, ratio, line + 0.26 * (k - 0.5), k, f"to MSE < {threshold}")
-        panel.axvline(1.0, color="0.4", linewidth=0.9)
+        panel.axvline(1.0, color=RULE, linewidth=0.9)
         panel.set_xscale("log")
         panel.set_title(f"{n} states, init {INIT_NAMES[init]}", fontsize=10)
         panel.set_xlabel("iterations / PER's iterations")
@@ -153,11 +153,11 @@ def _legend(figure: Figure, panel: Axes, columns: int) -> None:
 
 def _note(figure: Figure, text: str) -> None:
     """A small line below the panels: what a point and a band are."""
-    figure.supxlabel(text, fontsize=8, color="0.35")
+    figure.supxlabel(text, fontsize=8, color=NOTE)
 
 
 def _draw_ratio(panel: Axes, ratio: Ratio, height: float, k: int, label: str) -> None:
-    colour = ("#0072B2", "#D55E00", "#009E73")[k % 3]
+    colour = (PALETTE[1], PALETTE[0], PALETTE[2])[k % 3]
     low, high = max(ratio.low, 1e-3), min(ratio.high, 1e3)
     panel.plot([low, high], [height, height], color=colour, linewidth=1.6)
     marker = "os^"[k % 3]

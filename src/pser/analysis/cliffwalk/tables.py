@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pser.analysis import markdown
 from pser.analysis.cliffwalk.study import Ratio, Row, Side, Study
 from pser.learner.tabular.q_learning import Agent
 
@@ -68,7 +69,7 @@ def comparison_table(study: Study, pairs: Sequence[tuple[str, Sides]], threshold
             one, other = sides(init)
             ratios = [study.paired_ratio(one, other, n, threshold) for n in study.states]
             lines.append([name, INIT_NAMES[init], *map(ratio_text, ratios)])
-    return markdown(["compared", "init", *(f"n={n}" for n in study.states)], lines)
+    return markdown.table(["compared", "init", *(f"n={n}" for n in study.states)], lines)
 
 
 def init_table(study: Study, agents: Sequence[Agent], threshold: str) -> str:
@@ -80,7 +81,7 @@ def init_table(study: Study, agents: Sequence[Agent], threshold: str) -> str:
                 one, other = Side(agent=agent, init=init), Side(agent=agent, init="max")
                 ratios = [study.paired_ratio(one, other, n, threshold) for n in study.states]
                 lines.append([agent.label, f"{INIT_NAMES[init]} / max", *map(ratio_text, ratios)])
-    return markdown(["agent", "compared", *(f"n={n}" for n in study.states)], lines)
+    return markdown.table(["agent", "compared", *(f"n={n}" for n in study.states)], lines)
 
 
 def count_table(study: Study, threshold: str) -> str:
@@ -101,7 +102,7 @@ def count_table(study: Study, threshold: str) -> str:
                 values = [ratio.value for ratio in known]
                 extremes = f"{min(values):.2f} … {max(values):.2f}"
                 lines.append([f"{eta:g}", INIT_NAMES[init], str(len(known)), *counts, extremes])
-    return markdown(["η", "init", "settings × n", "faster", "slower", "open", "ratios"], lines)
+    return markdown.table(["η", "init", "settings × n", "faster", "slower", "open", "ratios"], lines)
 
 
 def ratio_text(ratio: Ratio | None) -> str:
@@ -112,12 +113,6 @@ def ratio_text(ratio: Ratio | None) -> str:
     return text + (f" ({ratio.censored} censored)" if ratio.censored else "")
 
 
-def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table."""
-    rule = ["---"] * len(header)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, rule, *lines))
-
-
 def _by_agent(study: Study, cell: Callable[[Side, int], str]) -> str:
     lines = []
     for agent in study.agents:
@@ -125,7 +120,9 @@ def _by_agent(study: Study, cell: Callable[[Side, int], str]) -> str:
         cells = [cell(side, n) for side, n in sides]
         if any(text != "–" for text in cells):
             lines.append([agent.label, *cells])
-    return markdown(["agent", *(f"{INIT_NAMES[i]}, n={n}" for i in study.inits for n in study.states)], lines)
+    return markdown.table(
+        ["agent", *(f"{INIT_NAMES[i]}, n={n}" for i in study.inits for n in study.states)], lines
+    )
 
 
 def _against(one: Agent, other: Agent) -> Sides:

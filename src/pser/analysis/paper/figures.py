@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pser.analysis.colours import PALETTE
+from pser.analysis.colours import PALETTE, RULE
 from pser.analysis.paper.recompute import GameRow, PaperAnalysis
 from pser.analysis.style import new_figure, save
 
@@ -75,9 +75,9 @@ def _bars(
     ]
     axes.set_yticks(ticks, [f"{tick:+,d}%" if tick else "0%" for tick in ticks])
     axes.minorticks_off()
-    axes.axhline(0, color="#444444", linewidth=0.8)
+    axes.axhline(0, color=RULE, linewidth=0.8)
     for level in (-100, 100):
-        axes.axhline(level, color="#444444", linewidth=0.8, linestyle="--")
+        axes.axhline(level, color=RULE, linewidth=0.8, linestyle="--")
     axes.set_xticks(list(positions), [row.game for row, _ in rows], rotation=90, fontsize=7)
     axes.set_xlim(-0.8, len(rows) - 0.2)
     axes.set_ylabel(axis)

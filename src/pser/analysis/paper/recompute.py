@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pser.analysis.published import GameScores, dopamine_curves, paper_scores
+from pser.analysis.published import GameScores, dopamine_figures, paper_scores
 from pser.analysis.statistics import aggregate, scores
 from pser.analysis.statistics.bootstrap import Estimate, percentile_interval, task_resample
 from pser.analysis.statistics.influence import Tally, leave_one_out_means, shares_of_mean, sign_test, tally
@@ -234,17 +234,16 @@ def _median_game(human: list[GameScores], values: FloatArray) -> str:
     return human[int(np.argsort(values, kind="stable")[len(values) // 2])].game
 
 
-def _within_run_spread(table: tuple[GameScores, ...], last: int = 10) -> tuple[str, ...]:
+def _within_run_spread(table: tuple[GameScores, ...]) -> tuple[str, ...]:
     """Games where five runs of one algorithm differ by more than the paper's single runs of two.
 
-    The range (max − min) is averaged over the last `last` iterations of Dopamine's DQN.
+    The range (highest − lowest run) is that of Dopamine's DQN at its last figure, 198M frames.
     """
-    curves = dopamine_curves()
+    figures = dopamine_figures()
     names = []
     for row in table:
-        curve = curves[row.game, "DQN"]
-        spread = float((curve.high[-last:] - curve.low[-last:]).mean())
-        if abs(row.pser - row.per) < spread:
+        found = figures[row.game, "DQN"]
+        if abs(row.pser - row.per) < found.high[-1] - found.low[-1]:
             names.append(row.game)
     return tuple(names)
 

@@ -1,13 +1,14 @@
 """The check of the paper's table as Markdown and as JSON."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pser.analysis import markdown
 from pser.analysis.paper.claims import Claim
 from pser.analysis.paper.recompute import PaperAnalysis
-from pser.analysis.published import DOPAMINE_DIFFERS
+from pser.analysis.published import DOPAMINE
 from pser.analysis.statistics.bootstrap import Estimate
 
 
@@ -27,7 +28,7 @@ def paper_markdown(numbers: PaperAnalysis, claims: Sequence[Claim]) -> str:
         _influence(numbers),
         _games(numbers),
     )
-    return "\n".join(sections)
+    return "\n\n".join(section.strip() for section in sections) + "\n"
 
 
 def unsupported(claims: Sequence[Claim]) -> list[Claim]:
@@ -39,14 +40,6 @@ def interval(estimate: Estimate, *, sign: bool = False) -> str:
     """`108.5% [67.6, 192.7]`."""
     form = "+.1f" if sign else ".1f"
     return f"{estimate.value:{form}}% [{estimate.low:{form}}, {estimate.high:{form}}]"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Collection[int] = ()) -> str:
-    """A Markdown table; the columns numbered in `numeric` are aligned to the right."""
-    rule = ["---:" if index in numeric else "---" for index in range(len(header))]
-    lines = [header, rule, *rows]
-    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
 
 
 def _opening(claims: Sequence[Claim]) -> str:
@@ -68,7 +61,7 @@ def _opening(claims: Sequence[Claim]) -> str:
 
 def _verdicts(claims: Sequence[Claim]) -> str:
     rows = [(c.says, c.where, c.stated, c.recomputed, f"**{c.verdict}**", c.why) for c in claims]
-    return "## Every statement\n\n" + table(
+    return "## Every statement\n\n" + markdown.table(
         ("the paper says", "where", "stated", "recomputed", "verdict", "why"), rows
     )
 
@@ -80,8 +73,8 @@ def _aggregates(numbers: PaperAnalysis) -> str:
     ]
     return (
         "## Human-normalised score over 55 games\n\n"
-        + table(("statistic", "PSER", "PER", "PSER − PER"), rows, numeric=range(1, 4))
-        + f"\nIn brackets: 95% percentile interval of {numbers.resamples:,} bootstrap resamples of the "
+        + markdown.table(("statistic", "PSER", "PER", "PSER − PER"), rows, numeric=range(1, 4))
+        + f"\n\nIn brackets: 95% percentile interval of {numbers.resamples:,} bootstrap resamples of the "
         "games (seed "
         f"{numbers.seed}; the same games for both, so the difference is paired). It says how far the number "
         "depends on "
@@ -101,7 +94,7 @@ def _readings(numbers: PaperAnalysis) -> str:
          ", ".join(r.pser_games) or "–", ", ".join(r.per_games) or "–")
         for r in numbers.readings
     ]  # fmt: skip
-    return "## “Relative difference of over 100%”: stated 8 / 3\n\n" + table(
+    return "## “Relative difference of over 100%”: stated 8 / 3\n\n" + markdown.table(
         ("reading", "formula", "PSER / PER", "PSER's games", "PER's games"), rows
     )
 
@@ -119,11 +112,11 @@ def _influence(numbers: PaperAnalysis) -> str:
         "PSER mean without it",
         "PER mean without it",
     )
-    differs = "; ".join(DOPAMINE_DIFFERS)
+    differs = "; ".join(DOPAMINE.differs)
     return (
         "## How much single games carry the mean\n\n"
-        + table(header, rows, numeric=range(1, len(header)))
-        + "\nThe ten largest. All 55 shares sum to 100%.\n\n"
+        + markdown.table(header, rows, numeric=range(1, len(header)))
+        + "\n\nThe ten largest. All 55 shares sum to 100%.\n\n"
         "Games whose difference is smaller than the range of Dopamine's five DQN runs "
         f"({len(numbers.within_run_spread)} of "
         f"60): {', '.join(numbers.within_run_spread)}. Those runs differ from the paper's in this: "
@@ -155,7 +148,7 @@ def _games(numbers: PaperAnalysis) -> str:
         "change (paper)",
         "change over |PER|",
     )
-    return "## Every game\n\n" + table(header, rows, numeric=range(1, len(header)))
+    return "## Every game\n\n" + markdown.table(header, rows, numeric=range(1, len(header)))
 
 
 def _percent(value: float | None, *, sign: bool = False) -> str:

@@ -1,75 +1,25 @@
 """Everything a report shows, computed once and independent of how it is shown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pser.analysis.published import PublishedCurve, dopamine_curve
+from pser.analysis.published import Source
 from pser.analysis.report.comparison import Comparison, compare, normalised_scores
-from pser.analysis.report.curves import (
-    MAX_POINTS,
-    Curve,
-    moving_average,
-    over_seeds,
-    shared_frames,
-    smoothing_window,
-)
+from pser.analysis.report.curves import smoothing_window
+from pser.analysis.report.games import GameCurves, game_curves
+from pser.analysis.report.labels import Style, styles
 from pser.analysis.report.loading import load_runs
-from pser.analysis.report.runs import Note, Run, RunSet, Series
-from pser.analysis.report.scoreboard import Scoreboard, ScoreKind, build_scoreboard, run_series, source_of
+from pser.analysis.report.runs import Note, RunSet
+from pser.analysis.report.scoreboard import Scoreboard, ScoreKind, build_scoreboard
 from pser.analysis.report.words import Sentence, summary
 from pser.analysis.statistics.aggregate import performance_profile
+from pser.errors import PserError
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric:
-    """A quantity of the training records that is drawn over time."""
-
-    key: str
-    title: str
-    help: str
-
-
-METRICS = (
-    Metric(
-        key="effective_share",
-        title="effective sample size, share of memory",
-        help="1 / (N·Σ P²): 1 is uniform sampling, near 0 a few transitions take all",
-    ),
-    Metric(
-        key="memory.decayed_share",
-        title="share of decayed mass",
-        help="share of the sampling mass that backward decay put there; 0 for PER and uniform",
-    ),
-    Metric(
-        key="memory.collapse",
-        title="collapse meter",
-        help="decayed mass lost again when its transition was sampled: 0 none, 1 all (the paper's priority "
-        "collapse)",
-    ),
-    Metric(key="memory.never_replayed_share", title="never replayed", help="share of stored transitions"),
-    Metric(key="memory.age_mean", title="mean age", help="in transitions, weighted by sampling mass"),
-    Metric(key="memory.max_priority", title="largest priority ever", help="what MaxPrio insertion uses"),
-    Metric(key="loss", title="loss", help="mean weighted Huber loss"),
-    Metric(key="q_mean", title="mean Q", help="of the sampled state-actions"),
-    Metric(key="td_abs_mean", title="mean |TD error|", help="of the sampled transitions"),
-    Metric(key="return_mean", title="training return", help="episodes played while exploring"),
-    Metric(key="frames_per_second", title="frames per second", help="of training, this machine"),
-)
-"""The first three are the priority diagnostics; the others can be chosen."""
-
-DIAGNOSTICS = 3
-"""How many of METRICS are always shown."""
-
-
-MAX_NUMBERS = 600_000
-"""Numbers that all curves of all metrics together may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,33 +28,23 @@ class ReportSettings:
 
     smooth_frames: float | None = None
     """Moving average of the curves in frames; None takes the paper's share (5% of the longest run)."""
+    at_frames: int | None = None
+    """Frames after which runs are scored; None takes what most runs of every label have."""
     score: ScoreKind = "final"
     """Which score stands for a run in the comparisons."""
     resamples: int = 2000
     """Bootstrap resamples and, where they cannot all be counted, permutations."""
     seed: int = 0
     """Seed of both."""
-    dopamine: bool = False
-    """Lay Dopamine's published DQN and Rainbow curves beside Atari runs."""
+    published: bool = True
+    """Lay what others published of a game beside the runs' training returns."""
     title: str = "Replay report"
     """Heading of the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvCurves:
-    """The curves of one environment on shared frames."""
-
-    env: str
-    frames: FloatArray
-    returns: tuple[Curve, ...]
-    metrics: dict[str, tuple[Curve, ...]]
-    metric_frames: FloatArray
-    published: tuple[PublishedCurve, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Share of runs above each normalised score, by label."""
+    """Share of runs above each normalised score, by label: a step down at each score."""
 
     thresholds: FloatArray
     shares: dict[str, FloatArray]
@@ -116,26 +56,39 @@ class Report:
 
     settings: ReportSettings
     runs: RunSet
+    styles: dict[str, Style]
     board: Scoreboard
     comparison: Comparison
-    curves: tuple[EnvCurves, ...]
+    curves: tuple[GameCurves, ...]
     profile: Profile | None
     window_frames: float
     sentences: tuple[Sentence, ...]
     notes: tuple[Note, ...]
+
+    def sources(self) -> list[Source]:
+        """Where the published figures in the charts come from."""
+        found = {figures.source.name: figures.source for env in self.curves for figures in env.published}
+        return list(found.values())
 
 
 def build_report(paths: Sequence[Path], settings: ReportSettings) -> Report:
     """Load the runs at `paths` and compute everything."""
     runs = load_runs(paths)
     window = smoothing_window([float(run.frames) for run in runs.runs], settings.smooth_frames)
-    board = build_scoreboard(runs, window)
+    board = build_scoreboard(runs, window, settings.at_frames)
+    longest = max(run.frames for run in runs.runs)
+    if settings.at_frames is not None and not board.boards and longest:
+        raise PserError(
+            f"no run has returns after {settings.at_frames:,} frames; the longest has {longest:,}: "
+            "lower --at-frames"
+        )
     rng = np.random.default_rng(settings.seed)
     comparison = compare(board, runs, kind=settings.score, rng=rng, resamples=settings.resamples)
-    curves = tuple(_env_curves(env, runs, window, settings) for env in runs.envs)
+    curves = game_curves(runs, window, published=settings.published)
     return Report(
         settings=settings,
         runs=runs,
+        styles=styles(runs.parts),
         board=board,
         comparison=comparison,
         curves=curves,
@@ -144,63 +97,6 @@ def build_report(paths: Sequence[Path], settings: ReportSettings) -> Report:
         sentences=tuple(summary(runs, board, comparison)),
         notes=(*runs.notes, *board.notes, *_notes(board, runs, comparison, curves)),
     )
-
-
-def _env_curves(env: str, runs: RunSet, window: float, settings: ReportSettings) -> EnvCurves:
-    of_env = runs.select(env=env)
-    source = source_of(of_env)
-    frames, returns = _grouped(
-        of_env, runs.labels, lambda run: moving_average(run_series(run, source), window)
-    )
-    metrics: dict[str, tuple[Curve, ...]] = {}
-    logged = [run.metric_series("frames") for run in of_env]
-    metric_frames = shared_frames(logged, _metric_points(len(runs.envs), len(runs.labels)))
-    for metric in METRICS:
-        _, metrics[metric.key] = _grouped(
-            of_env, runs.labels, partial(metric_series, key=metric.key), metric_frames
-        )
-    agents = ("DQN", "Rainbow") if settings.dopamine else ()
-    published = tuple(curve for agent in agents if (curve := dopamine_curve(env, agent)) is not None)
-    return EnvCurves(
-        env=env,
-        frames=frames,
-        returns=returns,
-        metrics=metrics,
-        metric_frames=metric_frames,
-        published=published,
-    )
-
-
-def _metric_points(envs: int, labels: int) -> int:
-    """Points a metric's curve may have, so that a page of sixty games stays a few megabytes."""
-    numbers_a_point = envs * labels * len(METRICS) * 4  # mean, low, high, count
-    return int(np.clip(MAX_NUMBERS // numbers_a_point, 30, MAX_POINTS))
-
-
-def metric_series(run: Run, key: str) -> Series:
-    """A metric of the training records; `effective_share` is the effective sample size over the size."""
-    if key != "effective_share":
-        return run.metric_series(key)
-    effective, size = run.metric_series("memory.effective_sample_size"), run.metric_series("memory.size")
-    if len(effective) != len(size):
-        return Series(np.empty(0), np.empty(0))
-    filled = size.values > 0
-    return Series(effective.frames[filled], effective.values[filled] / size.values[filled])
-
-
-def _grouped(
-    runs: Sequence[Run],
-    labels: Sequence[str],
-    points: Callable[[Run], Series],
-    frames: FloatArray | None = None,
-) -> tuple[FloatArray, tuple[Curve, ...]]:
-    """One curve a label, all on the same frames."""
-    by_label: dict[str, list[Series]] = {}
-    for run in runs:
-        by_label.setdefault(run.label, []).append(points(run))
-    grid = shared_frames([s for group in by_label.values() for s in group]) if frames is None else frames
-    curves = (over_seeds(label, by_label[label], grid) for label in labels if label in by_label)
-    return grid, tuple(curve for curve in curves if curve is not None)
 
 
 def _profile(board: Scoreboard, comparison: Comparison) -> Profile | None:
@@ -212,8 +108,7 @@ def _profile(board: Scoreboard, comparison: Comparison) -> Profile | None:
     if not tables:
         return None
     pooled = np.concatenate([task for table in tables.values() for task in table])
-    low, high = min(0.0, float(pooled.min())), float(pooled.max())
-    thresholds = np.linspace(low, high if high > low else low + 1.0, 101)
+    thresholds = np.unique([min(0.0, float(pooled.min()) - 0.02 * float(np.ptp(pooled))), *pooled])
     return Profile(
         thresholds=thresholds,
         shares={label: performance_profile(table, thresholds) for label, table in tables.items()},
@@ -221,7 +116,7 @@ def _profile(board: Scoreboard, comparison: Comparison) -> Profile | None:
 
 
 def _notes(
-    board: Scoreboard, runs: RunSet, comparison: Comparison, curves: Sequence[EnvCurves]
+    board: Scoreboard, runs: RunSet, comparison: Comparison, curves: Sequence[GameCurves]
 ) -> list[Note]:
     notes = []
     single = sorted(
@@ -246,6 +141,4 @@ def _notes(
         if shorter:
             names = ", ".join(curve.label for curve in shorter)
             notes.append(Note(f"{env.env}: where seeds end early the curve goes on with the others: {names}"))
-    if any(curve.published for curve in curves):
-        notes.append(Note("dashed curves are Dopamine's published ones: see what differs under the charts"))
     return notes

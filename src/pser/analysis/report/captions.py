@@ -20,14 +20,36 @@ def subtitle(report: Report) -> str:
 
 def scores_caption(report: Report) -> str:
     """What final, best and the others mean."""
+    text = (
+        f"Final: mean of the evaluations in the last {report.window_frames:,.0f} of the frames given, averaged "
+        "over seeds. Best snapshot: the highest single evaluation of each run, averaged over seeds; chosen by "
+        "its own luck, so a little too high."
+    )
+    scores = [score for board in report.board.boards for score in board.scores]
+    if any(score.reevaluated is not None for score in scores):
+        text += " Re-evaluated: that snapshot over fresh episodes (pser evaluate)."
+    if any(board.human for board in report.board.boards):
+        text += (
+            " Human-normalised: the final score between random (0%) and human play (100%), where the paper's "
+            "table has both."
+        )
+    return text
+
+
+def pairs_caption(report: Report) -> str:
+    """What the test is, and what it cannot say."""
+    count = len(report.comparison.pairs)
+    corrected = (
+        f" Corrected: by Holm's method for the {count} comparisons of this page; the verdict goes by it, at "
+        "0.05."
+        if count > 1
+        else " A difference is called shown up to 0.05."
+    )
     return (
-        f"Final: mean of the evaluations in the last {report.window_frames:,.0f} frames, averaged over "
-        "seeds. Best "
-        "snapshot: the highest single evaluation of each run, averaged over seeds; chosen by its own luck, "
-        "so a little "
-        "too high. Re-evaluated: that snapshot over fresh episodes (pser evaluate). Human-normalised: the "
-        "final score "
-        "between random (0%) and human play (100%), where the paper's table has both."
+        "P: how often a run of the first scores higher than a run of the second on the same game, averaged over "
+        "their common games; in brackets its 95% bootstrap interval, left out where the seeds are too few for "
+        "one (Agarwal et al. 2021). p: how often luck alone would separate the seeds so far (permutation test)."
+        f"{corrected} No difference shown does not mean that there is none."
     )
 
 
@@ -38,7 +60,16 @@ def curves_caption(report: Report) -> str:
         if report.window_frames > 0
         else "no smoothing"
     )
-    return f"Line: mean over seeds of the evaluation return, with {smooth}. Band: lowest to highest seed."
+    return f"Line: mean over seeds, with {smooth}. Band: lowest to highest seed."
+
+
+def published_captions(report: Report) -> list[str]:
+    """Where the published figures come from, and what differs there."""
+    return [
+        f"Published figures, {source.name}: {source.what}; {source.spread}. What differs there: "
+        f"{'; '.join(source.differs)}."
+        for source in report.sources()
+    ]
 
 
 def aggregates_caption(report: Report) -> str:
@@ -54,9 +85,8 @@ def aggregates_caption(report: Report) -> str:
         else f"{len(report.comparison.envs)} games"
     )
     return (
-        f"Over {games}: {scale}. IQM: mean of the middle half of all runs; optimality gap: shortfall from "
-        "1, less is "
-        f"better (Agarwal et al. 2021). In brackets: 95% interval of {report.settings.resamples:,} "
-        "stratified bootstrap "
-        "resamples of the seeds; none where a game has a single seed."
+        f"Over {games}: {scale}. IQM: mean of the middle half of all runs; optimality gap: shortfall from 1, "
+        f"less is better (Agarwal et al. 2021). In brackets: 95% interval of {report.settings.resamples:,} "
+        "stratified bootstrap resamples of the seeds, too narrow with few of them; none where a game has a "
+        "single seed."
     )

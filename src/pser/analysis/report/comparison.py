@@ -1,16 +1,21 @@
-"""Who is ahead, by how much, and how sure that is: aggregates of each label, and pairs of labels."""
+"""Aggregates of each label, and pairs of labels: which differ, by how much, and how sure that is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pser.analysis.report.labels import Label
 from pser.analysis.report.runs import RunSet
 from pser.analysis.report.scoreboard import Scoreboard, ScoreKind
 from pser.analysis.statistics import aggregate
 from pser.analysis.statistics.bootstrap import Estimate, improvement_interval, stratified_interval
+from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import arrangements, permutation_p_value
 from pser.analysis.statistics.scores import signed_percent_change
+
+SIGNIFICANT = 0.05
+"""A corrected p-value up to which a difference is called shown."""
 
 STATISTICS: dict[str, aggregate.Statistic] = {
     "IQM": aggregate.iqm,
@@ -27,7 +32,7 @@ class Value:
 
     value: float
     interval: Estimate | None
-    """None if any task has a single run: one seed gives no confidence."""
+    """None where so few seeds give none: a single run, or runs so clearly apart that it shrinks to a point."""
 
     def complement(self) -> "Value":
         """1 − value, the interval turned round."""
@@ -63,10 +68,22 @@ class Pair:
     """Probability that a run of x scores higher than one of y."""
     p_value: float
     """Permutation test, two-sided. With one seed a side and game it is a sign test over games."""
+    corrected: float
+    """The same, corrected for all pairs compared (Holm 1979)."""
     arrangements: int
     """Luck gives a clean sweep once in so many: what these seeds could prove at best."""
     means: dict[str, tuple[float, float]]
     """Environment → mean score of x and of y."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the test shows a difference. Without it nobody is ahead."""
+        return self.corrected <= SIGNIFICANT
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the test shows that x scores higher than y."""
+        return self.shown and self.probability.value > 0.5
 
     @property
     def single_seed(self) -> bool:
@@ -102,7 +119,7 @@ class Comparison:
     kind: ScoreKind
     scale: str
     envs: tuple[str, ...]
-    """Environments of the aggregates: those that can be pooled and that every main label has."""
+    """Environments of the aggregates: those that can be pooled and that every main label has, if several."""
     labels: tuple[LabelSummary, ...]
     """The labels that have all of these environments."""
     pairs: tuple[Pair, ...]
@@ -115,16 +132,21 @@ def compare(
     present = [label for label in runs.labels if any(label in b.labels() for b in board.boards)]
     main = {label for label in runs.main_labels if label in present}
     shared = tuple(b.env for b in board.pooled() if main <= set(b.labels()))
+    if len(shared) < 2:
+        shared = ()  # an aggregate over one game would only repeat its score
     everywhere = [
         label for label in present if all(label in b.labels() for b in board.boards if b.env in shared)
     ]
     summaries = [_summary(board, label, shared, kind, rng, resamples) for label in everywhere if shared]
+    parts = {part.name: part for part in runs.parts}
     pairs = [
         pair
         for index, x in enumerate(present)
         for y in present[index + 1 :]
-        if (pair := _pair(board, x, y, kind, rng, resamples)) is not None
+        if _comparable(parts[x], parts[y]) and (pair := _pair(board, x, y, kind, rng, resamples)) is not None
     ]
+    corrected = holm([pair.p_value for pair in pairs])
+    pairs = [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
     return Comparison(
         kind=kind, scale=board.scale_kind(), envs=shared, labels=tuple(summaries), pairs=tuple(pairs)
     )
@@ -135,6 +157,11 @@ def normalised_scores(
 ) -> list[aggregate.FloatArray]:
     """A label's scores by environment, on the scale on which environments are pooled."""
     return [board.scale(b).apply(b.values(label, kind)) for b in board.boards if b.env in envs]
+
+
+def _comparable(x: Label, y: Label) -> bool:
+    """Two strategies of one agent, or one strategy under two agents: else two things differ at once."""
+    return x.agent == y.agent or x.strategy == y.strategy
 
 
 def _summary(
@@ -150,7 +177,7 @@ def _summary(
     values = {}
     for name, statistic in STATISTICS.items():
         interval = stratified_interval(statistic, table, rng, resamples=resamples) if enough else None
-        values[name] = Value(value=float(statistic(table)), interval=interval)
+        values[name] = Value(value=float(statistic(table)), interval=_worth_giving(interval))
     return LabelSummary(label=label, runs=sum(len(task) for task in table), statistics=values)
 
 
@@ -162,7 +189,9 @@ def _pair(
         return None
     xs, ys = ([b.values(label, kind) for b in both] for label in (x, y))
     seeds_x, seeds_y = ([len(task) for task in side] for side in (xs, ys))
-    enough = min(*seeds_x, *seeds_y) > 1
+    # Too few seeds to show any difference are too few for an interval.
+    enough = min(*seeds_x, *seeds_y) > 1 and 2.0 / arrangements(xs, ys) <= SIGNIFICANT
+    p_value = permutation_p_value(xs, ys, rng, permutations=resamples)
     return Pair(
         x=x,
         y=y,
@@ -171,9 +200,17 @@ def _pair(
         seeds_y=(min(seeds_y), max(seeds_y)),
         probability=Value(
             value=float(aggregate.probability_of_improvement(xs, ys)),
-            interval=improvement_interval(xs, ys, rng, resamples=resamples) if enough else None,
+            interval=_worth_giving(improvement_interval(xs, ys, rng, resamples=resamples))
+            if enough
+            else None,
         ),
-        p_value=permutation_p_value(xs, ys, rng, permutations=resamples),
+        p_value=p_value,
+        corrected=p_value,
         arrangements=arrangements(xs, ys),
         means={b.env: (float(a.mean()), float(c.mean())) for b, a, c in zip(both, xs, ys, strict=True)},
     )
+
+
+def _worth_giving(estimate: Estimate | None) -> Estimate | None:
+    """No interval where it shrinks to a point: after a clean sweep every resample gives the same."""
+    return estimate if estimate is not None and estimate.low < estimate.high else None

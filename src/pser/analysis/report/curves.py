@@ -1,6 +1,6 @@
 """Learning curves: smoothing as the paper's, seeds laid on one axis, a band around their mean."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,8 @@ class Curve:
     """The highest seed."""
     count: NDArray[np.int64]
     seeds: int
+    lines: dict[str, FloatArray]
+    """Each run's own curve, by its name."""
 
 
 def smoothing_window(lengths: Sequence[float], frames: float | None = None) -> float:
@@ -71,16 +73,18 @@ def on_frames(points: Series, frames: FloatArray) -> FloatArray:
     return np.interp(frames, points.frames, points.values, left=np.nan, right=np.nan)
 
 
-def over_seeds(label: str, seeds: Sequence[Series], frames: FloatArray) -> Curve | None:
+def over_seeds(label: str, seeds: Mapping[str, Series], frames: FloatArray) -> Curve | None:
     """Mean and range of the seeds that have a value at each of `frames`; None if no seed has any."""
-    usable = [points for points in seeds if len(points)]
-    if not usable:
+    lines = {name: on_frames(points, frames) for name, points in seeds.items() if len(points)}
+    if not lines:
         return None
-    stacked = np.stack([on_frames(points, frames) for points in usable])
+    stacked = np.stack(list(lines.values()))
     count = np.isfinite(stacked).sum(axis=0)
     reached = count > 0
     mean, low, high = (np.full(len(frames), np.nan) for _ in range(3))
     mean[reached] = np.nanmean(stacked[:, reached], axis=0)
     low[reached] = np.nanmin(stacked[:, reached], axis=0)
     high[reached] = np.nanmax(stacked[:, reached], axis=0)
-    return Curve(label=label, frames=frames, mean=mean, low=low, high=high, count=count, seeds=len(usable))
+    return Curve(
+        label=label, frames=frames, mean=mean, low=low, high=high, count=count, seeds=len(lines), lines=lines
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pser.analysis.report.labels import agent_in
 from pser.analysis.report.runs import Note, Row, Run, RunSet, is_finite
 from pser.analysis.report.variants import note_duplicates, tell_variants_apart
 from pser.errors import DamagedFileError, PserError, is_whole
@@ -90,6 +91,7 @@ def _load(folder: Path, name: str, notes: list[Note]) -> Run | None:
         env=str(manifest["env"]),
         replay=str(manifest["replay"]),
         label=str(manifest["label"]),
+        agent=str(manifest.get("agent") or agent_in(str(manifest["label"]))),
         seed=int(manifest["seed"]),
         preset=str(manifest.get("preset", "")),
         manifest=manifest,

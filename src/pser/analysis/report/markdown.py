@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from pser.analysis.paper.text import table as markdown_table
-from pser.analysis.published import DOPAMINE_DIFFERS
+from pser.analysis import markdown
+from pser.analysis.report import captions
 from pser.analysis.report.build import Report
-from pser.analysis.report.captions import aggregates_caption, curves_caption, scores_caption, subtitle
 from pser.analysis.report.tables import (
     Table,
+    agent_table,
     aggregate_table,
     change_table,
     pair_table,
@@ -23,34 +23,34 @@ def render_markdown(report: Report, figures: Sequence[Path], beside: Path) -> st
     """The text; figures are linked relative to `beside`, the folder the text will be in."""
     parts = [
         f"# {report.settings.title}",
-        subtitle(report) + ".",
-        *(f"**{s.head}** {s.rest}" for s in report.sentences),
+        captions.subtitle(report) + ".",
+        *(f"**{markdown.escape(s.head)}** {markdown.escape(s.rest)}" for s in report.sentences),
     ]
     if report.notes:
-        parts += ["## To keep in mind", "\n".join(f"- {note}" for note in report.notes)]
-    parts += ["## Scores", _table(score_table(report)), scores_caption(report)]
-    changes = change_table(report)
+        listed = "\n".join(f"- {markdown.escape(str(note))}" for note in report.notes)
+        parts += ["## To keep in mind", listed]
+    parts += ["## Scores", _table(score_table(report)), captions.scores_caption(report)]
+    agents, changes, pairs = agent_table(report), change_table(report), pair_table(report)
+    if agents:
+        parts += ["### By agent and replay", _table(agents)]
     if changes:
-        parts += [f"### {changes[0]}", _table(changes[1])]
-    parts += ["## Learning curves", *_images(figures, beside), curves_caption(report)]
-    if any(env.published for env in report.curves):
-        parts.append(
-            f"Dashed: Dopamine's published curves. What differs there: {'; '.join(DOPAMINE_DIFFERS)}."
-        )
-    aggregates, pairs = aggregate_table(report), pair_table(report)
-    if aggregates:
-        parts += ["## Pooled over games", _table(aggregates), aggregates_caption(report)]
+        parts += [f"### {markdown.escape(changes[0])}", _table(changes[1])]
     if pairs:
-        parts += ["### Probability of improvement", _table(pairs)]
+        parts += ["### Pairs", _table(pairs), captions.pairs_caption(report)]
+    parts += ["## Figures", *_images(figures, beside), captions.curves_caption(report)]
+    parts += captions.published_captions(report)
+    aggregates = aggregate_table(report)
+    if aggregates:
+        parts += ["## Pooled over games", _table(aggregates), captions.aggregates_caption(report)]
     parts += ["## Runs", _table(run_table(report)), "To repeat them:", _commands(report)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def _table(table: Table) -> str:
     numeric = [index for index, column in enumerate(table.columns) if column.numeric]
-    header = [column.name for column in table.columns]
-    rows = [[cell.text for cell in row] for row in table.rows]
-    return markdown_table(header, rows, numeric=numeric)
+    header = [markdown.escape(column.name) for column in table.columns]
+    rows = [[markdown.escape(cell.text) for cell in row] for row in table.rows]
+    return markdown.table(header, rows, numeric=numeric)
 
 
 def _images(figures: Sequence[Path], beside: Path) -> list[str]:

@@ -1,13 +1,17 @@
 """What is known of a training run: its manifest, its records, its state."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pser.analysis.report.labels import Label, split_label
 
 FloatArray = NDArray[np.float64]
 Row = dict[str, Any]
@@ -46,7 +50,8 @@ class Run:
     env: str
     replay: str
     label: str
-    """Sampling_Initial_Decay, with the settings that tell variants of one label apart."""
+    """Agent_Sampling_Initial_Decay, with the settings that tell variants of one label apart."""
+    agent: str
     seed: int
     preset: str
     manifest: Row
@@ -90,23 +95,33 @@ class RunSet:
 
     @property
     def labels(self) -> list[str]:
-        """Labels, PSER first, then PER, then uniform, then others."""
+        """Labels agent by agent; of each agent PSER first, then PER, then uniform, then others."""
+        return [part.name for part in self.parts]
+
+    @cached_property
+    def parts(self) -> list[Label]:
+        """The labels' agents and strategies, in the order of `labels`."""
         rank = {"pser": 0, "per": 1, "uniform": 2}
-        found = {run.label: rank.get(run.replay, 3) for run in self.runs}
-        return sorted(found, key=lambda label: (found[label], label))
+        found = {run.label: split_label(run.label, run.agent, run.replay) for run in self.runs}
+        return sorted(found.values(), key=lambda x: (x.agent, rank.get(x.replay, 3), x.name))
+
+    @property
+    def agents(self) -> list[str]:
+        """Agents in order."""
+        return list(dict.fromkeys(part.agent for part in self.parts))
 
     @property
     def main_labels(self) -> list[str]:
-        """One label a replay strategy: most runs, and among equals the paper's own choice (MaxPrio, MAX)."""
-        best: dict[str, str] = {}
-        for label in self.labels:
-            replay = self.select(label=label)[0].replay
-            if replay not in best or self._weight(label) > self._weight(best[replay]):
-                best[replay] = label
-        return [label for label in self.labels if label in best.values()]
-
-    def _weight(self, label: str) -> tuple[int, bool]:
-        return len(self.select(label=label)), label in ("PSER_MaxPrio_MAX", "PER_MaxPrio")
+        """One label an agent and replay: most runs, and among equals the paper's choice (MaxPrio, MAX)."""
+        runs = Counter(run.label for run in self.runs)
+        best: dict[tuple[str, str], tuple[int, bool, str]] = {}
+        for part in self.parts:
+            weight = (runs[part.name], part.strategy in ("PSER_MaxPrio_MAX", "PER_MaxPrio"), part.name)
+            key = (part.agent, part.replay)
+            if key not in best or weight[:2] > best[key][:2]:
+                best[key] = weight
+        chosen = {name for _, _, name in best.values()}
+        return [label for label in self.labels if label in chosen]
 
     def select(self, *, env: str | None = None, label: str | None = None) -> list[Run]:
         """The runs of an environment, of a label, or of both."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Literal
 
 import numpy as np
@@ -100,13 +101,13 @@ class Scoreboard:
         return board.human if self.scale_kind() == "human" and board.human else board.min_max
 
 
-def build_scoreboard(runs: RunSet, window_frames: float) -> Scoreboard:
-    """Score every run; environments without a single point are left out (and said)."""
+def build_scoreboard(runs: RunSet, window_frames: float, at_frames: float | None = None) -> Scoreboard:
+    """Score every run after `at_frames`; environments without a single score are left out (and said)."""
     notes: list[Note] = []
     boards = [
         board
         for env in runs.envs
-        if (board := _board(env, runs.select(env=env), window_frames, notes)) is not None
+        if (board := _board(env, runs.select(env=env), window_frames, at_frames, notes)) is not None
     ]
     return Scoreboard(tuple(boards), tuple(notes))
 
@@ -121,7 +122,9 @@ def source_of(runs: Sequence[Run]) -> Source:
     return "evaluation" if any(run.evaluations for run in runs) else "training"
 
 
-def _board(env: str, runs: Sequence[Run], window: float, notes: list[Note]) -> EnvBoard | None:
+def _board(
+    env: str, runs: Sequence[Run], window: float, at_frames: float | None, notes: list[Note]
+) -> EnvBoard | None:
     source = source_of(runs)
     points = {run.name: run_series(run, source) for run in runs}
     usable = [run for run in runs if len(points[run.name])]
@@ -136,8 +139,11 @@ def _board(env: str, runs: Sequence[Run], window: float, notes: list[Note]) -> E
         if run not in usable and run.train
     )
     ends = {run.name: float(points[run.name].frames[-1]) for run in usable}
-    budget = _budget(usable, ends)
+    budget = _budget(usable, ends) if at_frames is None else at_frames
     kept = [run for run in usable if ends[run.name] >= (1 - SLACK) * budget]
+    if not kept:
+        notes.append(Note(f"{env}: no run reaches {budget:,.0f} frames, so no score"))
+        return None
     _note_lengths(env, usable, kept, ends, budget, notes)
     cut = {run.name: within for run in kept if len(within := _until(points[run.name], budget))}
     late = [run for run in kept if run.name not in cut]
@@ -159,10 +165,18 @@ def _board(env: str, runs: Sequence[Run], window: float, notes: list[Note]) -> E
 
 
 def _budget(runs: Sequence[Run], ends: dict[str, float]) -> float:
-    """The frames all compared runs have: the shortest finished run's, or else the shortest not failed."""
-    finished = [ends[run.name] for run in runs if run.state == "finished"]
-    alive = [ends[run.name] for run in runs if run.state != "failed"]
-    return min(finished or alive or list(ends.values()))
+    """The frames at which runs are compared: those that most runs of every label have.
+
+    A label reaches as far as half of its finished runs do; the shortest label counts, unless it has less than
+    half of what runs usually have here. So a stray short run, or a label of stray runs, does not cut all.
+    """
+    finished = [run for run in runs if run.state == "finished"]
+    counted = finished or [run for run in runs if run.state != "failed"] or list(runs)
+    lengths: dict[str, list[float]] = {}
+    for run in counted:
+        lengths.setdefault(run.label, []).append(ends[run.name])
+    usual = median_low([ends[run.name] for run in counted])
+    return min(length for length in map(median_low, lengths.values()) if length >= usual / 2)
 
 
 def _until(points: Series, budget: float) -> Series:
@@ -182,13 +196,17 @@ def _note_lengths(
         if run not in kept:
             notes.append(
                 Note(
-                    f"stops at {ends[run.name]:,.0f} of {budget:,.0f} frames: in the curves, in no score",
+                    f"stops at {ends[run.name]:,.0f} of {budget:,.0f} frames: in the curves, in no score "
+                    f"(--at-frames {ends[run.name]:.0f} would compare there)",
                     run.name,
                 )
             )
     if any(ends[run.name] > (1 + SLACK) * budget for run in kept):
         notes.append(
-            Note(f"{env}: runs differ in length; scores count the first {budget:,.0f} frames of each")
+            Note(
+                f"{env}: runs differ in length; scores count the first {budget:,.0f} frames of each "
+                "(--at-frames chooses another number)"
+            )
         )
 
 

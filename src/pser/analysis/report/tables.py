@@ -12,9 +12,10 @@ import numpy as np
 
 from pser.analysis.report.build import Report
 from pser.analysis.report.comparison import STATISTICS, Pair, Value
+from pser.analysis.report.numbers import Fixed
 from pser.analysis.report.runs import Run, flatten
 from pser.analysis.report.scoreboard import EnvBoard, RunScore
-from pser.analysis.report.words import LIKELY, interval, p_text
+from pser.analysis.report.words import interval, p_text
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,15 @@ class Table:
 
 
 def score_table(report: Report) -> Table:
-    """A row for each game and label: final score, best snapshot, normalised."""
+    """A row for each game and label: final score, its spread, best snapshot, normalised."""
     columns = (
-        Column("game"), Column("replay"), Column("seeds", True), Column("final", True),
-        Column("lowest to highest"), Column("best snapshot", True), Column("re-evaluated", True),
+        Column("game"), *_label_columns(report), Column("final", True), Column("lowest to highest"),
+        Column("seeds", True), Column("best snapshot", True), Column("re-evaluated", True),
         Column("human-normalised", True), Column("frames", True),
     )  # fmt: skip
+    fixed = Fixed.of(x for board in report.board.boards for s in board.scores for x in (s.final, s.best))
     rows = [
-        _score_row(report, board, label)
+        _score_row(report, board, label, fixed)
         for board in report.board.boards
         for label in report.runs.labels
         if label in board.labels()
@@ -60,17 +62,41 @@ def score_table(report: Report) -> Table:
     return _without_empty_columns(Table("score-table", columns, tuple(rows)))
 
 
+def agent_table(report: Report) -> Table | None:
+    """Mean final scores, a row an agent and a column a replay strategy, where there are several of both."""
+    strategies = list(dict.fromkeys(part.strategy for part in report.runs.parts))
+    if len(report.runs.agents) < 2 or len(strategies) < 2:
+        return None
+    names = {(part.agent, part.strategy): part.name for part in report.runs.parts}
+    means = {
+        (board.env, label): float(board.values(label, report.comparison.kind).mean())
+        for board in report.board.boards
+        for label in board.labels()
+    }
+    fixed = Fixed.of(means.values())
+    rows = []
+    for board in report.board.boards:
+        for agent in report.runs.agents:
+            values = [means.get((board.env, names.get((agent, strategy), ""))) for strategy in strategies]
+            if any(value is not None for value in values):
+                cells = (number_cell(value, fixed) for value in values)
+                rows.append((text_cell(board.env), text_cell(agent), *cells))
+    columns = (Column("game"), Column("agent"), *(Column(strategy, True) for strategy in strategies))
+    return Table("agent-table", columns, tuple(rows))
+
+
 def change_table(report: Report) -> tuple[str, Table] | None:
-    """Percent change by game for the main pair (PSER over PER where both were run), and its title."""
+    """Percent change by game for the main pair, where it has several games, and its title."""
     pair = main_pair(report)
-    if pair is None:
+    if pair is None or len(pair.envs) < 2:
         return None
     changes = pair.changes()
+    fixed = Fixed.of(value for both in pair.means.values() for value in both)
     rows = [
         (
             text_cell(env),
-            number_cell(pair.means[env][0]),
-            number_cell(pair.means[env][1]),
+            number_cell(pair.means[env][0], fixed),
+            number_cell(pair.means[env][1], fixed),
             Cell("–") if math.isnan(change) else Cell(f"{change:+.1f}%", change),
         )
         for env, change in changes.items()
@@ -89,10 +115,10 @@ def aggregate_table(report: Report) -> Table | None:
     """IQM, mean, median and optimality gap of the normalised scores."""
     if not report.comparison.labels:
         return None
-    columns = (Column("replay"), Column("runs", True), *(Column(name, True) for name in STATISTICS))
+    columns = (*_label_columns(report), Column("runs", True), *(Column(name, True) for name in STATISTICS))
     rows = [
         (
-            label_cell(report, summary.label),
+            *_label_cells(report, summary.label),
             Cell(str(summary.runs), summary.runs),
             *(_value_cell(summary.statistics[name]) for name in STATISTICS),
         )
@@ -102,40 +128,46 @@ def aggregate_table(report: Report) -> Table | None:
 
 
 def pair_table(report: Report) -> Table | None:
-    """Probability of improvement of every pair, told from the side that is ahead."""
+    """Every pair: the probability that a run of the first scores higher, and what the test says of it."""
     if not report.comparison.pairs:
         return None
     columns = (
-        Column("ahead"), Column("behind"), Column("games", True), Column("seeds"),
-        Column("probability", True), Column("luck alone", True),
+        Column("first"), Column("second"), Column("what the test says"),
+        Column("P(first scores higher)", True), Column("p", True), Column("p, corrected", True),
+        Column("games", True), Column("seeds"),
     )  # fmt: skip
-    rows = []
-    for found in report.comparison.pairs:
-        pair = found.turned() if found.probability.value < 0.5 else found
-        seeds = f"{_range(pair.seeds_x)} / {_range(pair.seeds_y)}"
-        untested = pair.single_seed and pair.smallest_p_value > LIKELY
-        luck = Cell("single seed") if untested else Cell(p_text(pair.p_value), pair.p_value)
-        rows.append(
-            (
-                label_cell(report, pair.x),
-                label_cell(report, pair.y),
-                Cell(str(len(pair.envs)), len(pair.envs)),
-                text_cell(seeds),
-                _value_cell(pair.probability),
-                luck,
-            )
+    rows = [
+        (
+            label_cell(report, pair.x),
+            label_cell(report, pair.y),
+            text_cell(verdict(pair)),
+            _value_cell(pair.probability),
+            Cell(p_text(pair.p_value).removeprefix("p = ").removeprefix("p "), pair.p_value),
+            Cell(p_text(pair.corrected).removeprefix("p = ").removeprefix("p "), pair.corrected),
+            Cell(str(len(pair.envs)), len(pair.envs)),
+            text_cell(f"{_range(pair.seeds_x)} / {_range(pair.seeds_y)}"),
         )
+        for pair in report.comparison.pairs
+    ]
     return Table("pair-table", columns, tuple(rows))
+
+
+def verdict(pair: Pair) -> str:
+    """`no difference shown`, or who is ahead."""
+    if not pair.shown:
+        return "no difference shown"
+    return "first is ahead" if pair.ahead else "second is ahead"
 
 
 def run_table(report: Report) -> Table:
     """A row a run: what it was and how it stands."""
     columns = (
-        Column("run"), Column("game"), Column("replay"), Column("seed", True), Column("state"),
+        Column("run"), Column("game"), *_label_columns(report), Column("seed", True), Column("state"),
         Column("frames", True), Column("frames/s", True), Column("final", True), Column("best", True),
     )  # fmt: skip
     scored = {score.run.name: score for board in report.board.boards for score in board.scores}
-    rows = [_run_row(report, run, scored.get(run.name)) for run in report.runs.runs]
+    fixed = Fixed.of(x for score in scored.values() for x in (score.final, score.best))
+    rows = [_run_row(report, run, scored.get(run.name), fixed) for run in report.runs.runs]
     return Table("run-table", columns, tuple(rows))
 
 
@@ -152,6 +184,11 @@ def settings_split(runs: Sequence[Run]) -> tuple[dict[str, Any], dict[str, dict[
     return shared, own
 
 
+def settings_text(flat: dict[str, Any]) -> str:
+    """A line a setting."""
+    return "\n".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items())
+
+
 def repeat_command(run: Run) -> str:
     """The command that repeats a run from its manifest."""
     manifest = run.path / "manifest.json"
@@ -164,9 +201,9 @@ def text_cell(text: str) -> Cell:
     return Cell(text, text)
 
 
-def number_cell(value: float | None) -> Cell:
-    """A number with few digits, a dash for none."""
-    return Cell("–") if value is None or math.isnan(value) else Cell(format_number(value), value)
+def number_cell(value: float | None, fixed: Fixed) -> Cell:
+    """A number with its column's decimals, a dash for none."""
+    return Cell("–") if value is None or math.isnan(value) else Cell(fixed(value), value)
 
 
 def label_cell(report: Report, label: str) -> Cell:
@@ -174,14 +211,19 @@ def label_cell(report: Report, label: str) -> Cell:
     return Cell(label, label, report.runs.labels.index(label))
 
 
-def format_number(value: float) -> str:
-    """Four significant digits, thousands separated."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+def _label_columns(report: Report) -> tuple[Column, ...]:
+    """The replay strategy; the agent before it where there are several."""
+    return (Column("agent"), Column("replay")) if len(report.runs.agents) > 1 else (Column("replay"),)
 
 
-def _score_row(report: Report, board: EnvBoard, label: str) -> tuple[Cell, ...]:
+def _label_cells(report: Report, label: str) -> tuple[Cell, ...]:
+    place = report.runs.labels.index(label)
+    part = report.runs.parts[place]
+    replay = Cell(part.strategy, part.strategy, place)
+    return (text_cell(part.agent), replay) if len(report.runs.agents) > 1 else (replay,)
+
+
+def _score_row(report: Report, board: EnvBoard, label: str, fixed: Fixed) -> tuple[Cell, ...]:
     scores = [score for score in board.scores if score.run.label == label]
     final = np.array([score.final for score in scores])
     again = [score for score in scores if score.reevaluated is not None]
@@ -191,39 +233,37 @@ def _score_row(report: Report, board: EnvBoard, label: str) -> tuple[Cell, ...]:
         else None
     )
     episodes = sorted({score.reevaluated_episodes or 0 for score in again})
-    shown = number_cell(fresh)
+    shown = number_cell(fresh, fixed)
     if fresh is not None:
         partly = "" if len(again) == len(scores) else f", {len(again)} of {len(scores)} seeds"
         shown = Cell(f"{shown.text} ({'–'.join(map(str, episodes))} ep.{partly})", fresh)
     human = None if board.human is None else 100 * float(board.human.apply(final).mean())
-    spread = (
-        f"{format_number(final.min())} to {format_number(final.max())}" if len(scores) > 1 else "single seed"
-    )
+    spread = f"{fixed(final.min())} to {fixed(final.max())}" if len(scores) > 1 else "single seed"
     return (
         text_cell(board.env),
-        label_cell(report, label),
-        Cell(str(len(scores)), len(scores)),
-        number_cell(float(final.mean())),
+        *_label_cells(report, label),
+        number_cell(float(final.mean()), fixed),
         Cell(spread, float(final.min())),
-        number_cell(float(np.mean([score.best for score in scores]))),
+        Cell(str(len(scores)), len(scores)),
+        number_cell(float(np.mean([score.best for score in scores])), fixed),
         shown,
         Cell("–") if human is None else Cell(f"{human:.1f}%", human),
         Cell(f"{board.budget_frames:,}", board.budget_frames),
     )
 
 
-def _run_row(report: Report, run: Run, score: RunScore | None) -> tuple[Cell, ...]:
+def _run_row(report: Report, run: Run, score: RunScore | None, fixed: Fixed) -> tuple[Cell, ...]:
     speed = run.metric_series("frames_per_second")
     return (
         text_cell(run.name),
         text_cell(run.env),
-        label_cell(report, run.label),
+        *_label_cells(report, run.label),
         Cell(str(run.seed), run.seed),
         text_cell(run.state),
         Cell(f"{run.frames:,}", run.frames),
-        number_cell(float(np.median(speed.values)) if len(speed) else None),
-        number_cell(score.final if score else None),
-        number_cell(score.best if score else None),
+        number_cell(float(np.median(speed.values)) if len(speed) else None, Fixed(0)),
+        number_cell(score.final if score else None, fixed),
+        number_cell(score.best if score else None, fixed),
     )
 
 

@@ -1,21 +1,22 @@
-"""The result in sentences: who wins, by how much, how sure."""
+"""The result in sentences: which differences are shown, how large they are, how sure that is."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from pser.analysis.report.comparison import Comparison, Pair, Value
+from pser.analysis.report.comparison import SIGNIFICANT, Comparison, Pair, Value
+from pser.analysis.report.numbers import Fixed
 from pser.analysis.report.runs import RunSet
 from pser.analysis.report.scoreboard import Scoreboard
 
-LIKELY, SURE = 0.05, 0.01
-"""p-values below which a difference is called unlikely, and very unlikely, to be luck."""
+MOST_SENTENCES = 8
+"""Pairs told in words; the table has all."""
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A statement: its head says who, its rest by how much and how sure."""
+    """A statement: its head says what, its rest by how much and how sure."""
 
     head: str
     rest: str = ""
@@ -32,29 +33,25 @@ def summary(runs: RunSet, board: Scoreboard, comparison: Comparison) -> list[Sen
     if len(runs.labels) == 1:
         return [Sentence(f"All runs are {runs.labels[0]}:", "there is nothing to compare it with."), scope]
     chosen = set(runs.main_labels)
-    sentences = [pair_sentence(pair) for pair in comparison.pairs if {pair.x, pair.y} <= chosen]
+    pairs = [pair for pair in comparison.pairs if {pair.x, pair.y} <= chosen]
+    # What was shown comes first; else the order of the labels, PSER over PER first.
+    told = sorted(pairs, key=lambda pair: not pair.shown)[:MOST_SENTENCES]
+    sentences = [pair_sentence(pair) for pair in told]
     pooled = _pooled(comparison)
     return [*sentences, *([pooled] if pooled else []), scope]
 
 
 def pair_sentence(pair: Pair) -> Sentence:
-    """Who of the two is ahead, by how much, and how sure; told from the side that is ahead."""
-    if pair.probability.value < 0.5:
-        pair = pair.turned()
-    chance = pair.probability.value
+    """Whether a difference is shown, with both means; "ahead" only where the test says so."""
     games = _games(pair.envs)
-    details = [_change(pair)]
-    if pair.single_seed:
-        head = f"{_single_seed(pair)}."
-    elif chance == 0.5:
-        head = f"{pair.x} and {pair.y} are level on {games}."
-    else:
-        head = f"{pair.x} is ahead of {pair.y} on {games}."
-        odds = f"A run of it scores higher with probability {chance:.2f}{interval(pair.probability)}"
-        details.insert(0, odds)
-    told = "; ".join(detail for detail in details if detail)
-    how_much = f"{told[0].upper()}{told[1:]}. " if told else ""
-    return Sentence(head, f"{how_much}{_sureness(pair)}")
+    if not pair.shown:
+        head = f"No difference shown between {pair.x} and {pair.y} on {games} ({p_text(pair.corrected)})."
+        return Sentence(head, f"{_means(pair)} {_what_seeds_can_do(pair)}".rstrip())
+    if not pair.ahead:
+        pair = pair.turned()
+    head = f"{pair.x} is ahead of {pair.y} on {games} ({p_text(pair.corrected)})."
+    chance = f"{pair.probability.value:.2f}{interval(pair.probability)}"
+    return Sentence(head, f"{_means(pair)} A run of it scores higher with probability {chance}.")
 
 
 def interval(value: Value) -> str:
@@ -63,8 +60,10 @@ def interval(value: Value) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """`p = 0.031` or `p < 0.001`."""
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    """`p = 0.44`, `p = 0.031` or `p < 0.001`."""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {p_value:.2f}" if p_value >= 0.1 else f"p = {p_value:.3f}"
 
 
 def _scope(runs: RunSet, board: Scoreboard, comparison: Comparison) -> str:
@@ -72,64 +71,51 @@ def _scope(runs: RunSet, board: Scoreboard, comparison: Comparison) -> str:
     kind = "final score" if comparison.kind == "final" else "score of the best snapshot"
     missing = len(runs.runs) - scored
     left = f" ({missing} without a comparable score)" if missing else ""
+    named = ", ".join(runs.labels) if len(runs.labels) <= 8 else f"{len(runs.labels)} labels"
+    tested = f"; permutation tests, p corrected for {_count(len(comparison.pairs), 'comparison')} (Holm)"
     return (
-        f"{_count(len(runs.runs), 'run')}{left} of {', '.join(runs.labels)} on {_games(runs.envs)}, "
-        f"by the {kind}."
+        f"{_count(len(runs.runs), 'run')}{left} of {named} on {_games(runs.envs)}, by the {kind}"
+        f"{tested if comparison.pairs else ''}."
     )
 
 
 def _pooled(comparison: Comparison) -> Sentence | None:
     """The interquartile means, where several games are pooled."""
-    if len(comparison.labels) < 2 or len(comparison.envs) < 2:
+    if len(comparison.labels) < 2:
         return None
-    ranked = sorted(comparison.labels, key=lambda label: -label.statistics["IQM"].value)
     scale = "human-normalised" if comparison.scale == "human" else "min–max-normalised"
-    means = [(label.label, label.statistics["IQM"]) for label in ranked]
+    means = [(label.label, label.statistics["IQM"]) for label in comparison.labels]
     listed = ", ".join(f"{name} {value.value:.2f}{interval(value)}" for name, value in means)
     head = f"Interquartile mean of the {scale} scores over {_games(comparison.envs)}:"
     return Sentence(head, f"{listed}.")
 
 
-def _single_seed(pair: Pair) -> str:
-    wins = sum(x > y for x, y in pair.means.values())
-    if len(pair.means) > 1:
-        return f"{pair.x} scored higher than {pair.y} on {wins} of {len(pair.means)} games"
-    if wins == 0:
-        return f"{pair.x} and {pair.y} scored alike on {pair.envs[0]}"
-    return f"{pair.x} scored higher than {pair.y} on {pair.envs[0]}"
-
-
-def _sureness(pair: Pair) -> str:
-    if pair.single_seed and pair.smallest_p_value > LIKELY:
-        return "With a single seed on a side this carries no confidence: another seed may turn it round."
-    if pair.p_value < SURE:
-        verdict = "this is very unlikely to be luck"
-    elif pair.p_value < LIKELY:
-        verdict = "this is unlikely to be luck"
-    else:
-        verdict = "this could well be luck"
-    sentence = f"By a permutation test over {_seeds(pair)}{_a_game(pair)} {verdict} ({p_text(pair.p_value)})"
-    if pair.smallest_p_value > LIKELY:
-        once = round(1 / pair.smallest_p_value)
-        sentence += f"; so few seeds cannot settle it: even a clean sweep comes by luck once in {once}"
-    return sentence + "."
-
-
-def _change(pair: Pair) -> str:
-    """The mean score's percent change; over several games the median of the changes."""
-    finite = [change for change in pair.changes().values() if math.isfinite(change)]
-    if not finite:
-        return ""
-    whose = f"{pair.x}'s" if pair.probability.value == 0.5 else "its"
+def _means(pair: Pair) -> str:
+    """Both mean scores on one game; over several the games won and the median of the changes."""
     if len(pair.means) == 1:
-        return f"{whose} mean score is {_more(finite[0])}"
+        (both,) = pair.means.values()
+        fixed = Fixed.of(both)
+        return f"Mean scores {fixed(both[0])} and {fixed(both[1])} over {_seeds(pair)}."
     higher = sum(x > y for x, y in pair.means.values())
-    share = "" if pair.single_seed else f", and higher in {higher} of {len(pair.means)}"
-    return f"{whose} mean score is {_more(median(finite))} in the median game{share}"
+    equal = sum(x == y for x, y in pair.means.values())
+    ties = f" and equal on {equal}" if equal else ""
+    text = f"{pair.x} has the higher mean on {higher} of {len(pair.means)} games{ties}"
+    finite = [change for change in pair.changes().values() if math.isfinite(change)]
+    if finite:
+        text += f", in the median game by {median(finite):+.1f}%"
+    return f"{text}; {_seeds(pair)}."
 
 
-def _more(change: float) -> str:
-    return f"{abs(change):.1f}% {'higher' if change >= 0 else 'lower'}"
+def _what_seeds_can_do(pair: Pair) -> str:
+    """Whether so few seeds could have shown a difference at all."""
+    if pair.smallest_p_value <= SIGNIFICANT:
+        return ""
+    if pair.single_seed:
+        return "A single seed a side cannot show one: another seed may turn it round."
+    return (
+        "So few seeds cannot show one: even if every run of one beat every run of the other, "
+        f"{p_text(pair.smallest_p_value)}."
+    )
 
 
 def _games(envs: Sequence[str]) -> str:
@@ -138,15 +124,11 @@ def _games(envs: Sequence[str]) -> str:
 
 def _seeds(pair: Pair) -> str:
     def side(seeds: tuple[int, int]) -> str:
-        return f"{seeds[0]}" if seeds[0] == seeds[1] else f"{seeds[0]}–{seeds[1]}"
+        return f"{seeds[0]}" if seeds[0] == seeds[1] else f"{seeds[0]} to {seeds[1]}"
 
     if pair.seeds_x == pair.seeds_y:
         return "one seed each" if pair.seeds_x == (1, 1) else f"{side(pair.seeds_x)} seeds each"
     return f"{side(pair.seeds_x)} and {side(pair.seeds_y)} seeds"
-
-
-def _a_game(pair: Pair) -> str:
-    return f" on {len(pair.envs)} games" if pair.single_seed else ""
 
 
 def _count(number: int, noun: str) -> str:

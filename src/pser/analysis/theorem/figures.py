@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pser.analysis.colours import PALETTE
+from pser.analysis.colours import BLACK, NOTE, PALETTE
 from pser.analysis.style import new_grid, save
 from pser.analysis.theorem import steps as theorem
 from pser.analysis.theorem.rows import Row, label
@@ -85,7 +85,7 @@ def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], ti
     known = any(row["exact"] is not None for row in rows if label(row) in shown)
     lines = "solid lines: exact; " if known else ""
     note = f"{title}; points: Monte Carlo (± 3 standard errors); {lines}broken lines: as printed"
-    figure.supxlabel(note, fontsize=8, color="0.35")
+    figure.supxlabel(note, fontsize=8, color=NOTE)
     return figure
 
 
@@ -96,4 +96,4 @@ def _draw_printed(panel: Axes, states: Sequence[int], rho: float) -> None:
         "printed: PSER bound, appendix": ("-.", [theorem.printed_bound_appendix(n, rho) for n in states]),
     }
     for text, (dashes, values) in printed.items():
-        panel.plot(states, values, dashes, color="black", linewidth=1.0, label=text)
+        panel.plot(states, values, dashes, color=BLACK, linewidth=1.0, label=text)

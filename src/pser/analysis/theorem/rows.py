@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pser.analysis.cliffwalk.tables import markdown
+from pser.analysis import markdown
 from pser.analysis.theorem import steps as theorem
 from pser.env.blind_cliffwalk import discount
 from pser.learner.tabular.theorem import PROCESSES, Process
@@ -85,7 +85,7 @@ def _steps_table(rows: list[Row], rho: float) -> str:
     for name in dict.fromkeys(label(row) for row in mine):
         found = {row["states"]: row for row in mine if label(row) == name}
         lines.append([name, *(_measured(found[n]) if n in found else "–" for n in states)])
-    return markdown([f"ρ = {rho:g}", *(f"n={n}" for n in states)], lines)
+    return markdown.table([f"ρ = {rho:g}", *(f"n={n}" for n in states)], lines)
 
 
 def _measured(row: Row) -> str:
@@ -104,7 +104,7 @@ def _agreement_table(rows: list[Row]) -> str:
             lines.append(
                 [name, str(len(known)), f"{np.mean(scores):+.2f}", spread, f"{max(map(abs, scores)):.2f}"]
             )
-    return markdown(
+    return markdown.table(
         ["process", "rows with an exact value", "mean z", "root mean square z", "largest z, either sign"],
         lines,
     )
@@ -122,7 +122,7 @@ def _bounds_table(rows: list[Row]) -> str:
             where = f"n={worst['states']}, ρ={worst['rho']:g}"
             cells.append(f"{over} of {len(mine)}, at worst {_best(worst) / worst[bound]:,.2f} × ({where})")
         lines.append([name, *cells])
-    return markdown(["process", "above the main text's bound", "above the appendix's bound"], lines)
+    return markdown.table(["process", "above the main text's bound", "above the appendix's bound"], lines)
 
 
 def _best(row: Row) -> float:
@@ -149,7 +149,7 @@ def _speed_up_table(rows: list[Row]) -> str:
             reading = partner[next(iter(mine.values()))["process"].split("_")[1]]
             ratios = [f"{_best(mine[n]) / per[reading, n]:.3f}" for n in shown]
             lines.append([name, f"{rho:g}", *ratios])
-    return markdown(["PSER / PER of the same reading", "ρ", *(f"n={n}" for n in shown)], lines)
+    return markdown.table(["PSER / PER of the same reading", "ρ", *(f"n={n}" for n in shown)], lines)
 
 
 def _growth_table(rows: list[Row]) -> str:
@@ -166,7 +166,7 @@ def _growth_table(rows: list[Row]) -> str:
                 f"× {mine[last] / mine[last - 1]:.2f}, + {mine[last] - mine[last - 1]:,.1f}" if known else "–"
             )
         lines.append([name, *cells])
-    return markdown([f"from n={last - 1} to n={last}", *(f"ρ={rho:g}" for rho in rhos)], lines)
+    return markdown.table([f"from n={last - 1} to n={last}", *(f"ρ={rho:g}" for rho in rhos)], lines)
 
 
 def _rhos(rows: list[Row]) -> list[float]:
