@@ -32,7 +32,8 @@ def _curves(results: Results, folder: Path) -> list[Path]:
             series = [one for one in series if len(one)]
             if not series:
                 continue
-            curve = over_seeds(arm.name, series, shared_frames(series))
+            named = {str(number): one for number, one in enumerate(series)}
+            curve = over_seeds(arm.name, named, shared_frames(series))
             if curve is not None:
                 style = "-" if number < len(PALETTE) else "--"
                 axes.plot(

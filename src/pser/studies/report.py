@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from pser.analysis.paper.text import table
+from pser.analysis.markdown import table
 from pser.studies.declaration import TEST
 from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
@@ -46,7 +46,7 @@ def render(results: Results, figures: list[str]) -> str:
     if sources:
         parts += ["## Where the sampling mass comes from", sources, SOURCES]
     parts += [f"![{Path(figure).stem}]({figure})" for figure in figures if figure.endswith(".png")]
-    parts += ["## Arms", table(["arm", "what it is"], [[arm.name, arm.about] for arm in study.arms])]
+    parts += ["## Arms", table(["arm", "what it is"], [[arm.name, arm.about] for arm in study.arms]) + "\n"]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -72,7 +72,7 @@ def tested_table(results: Results) -> str:
         told.get(contrast, [contrast.asks, _arms(contrast), "no runs yet", "–", "–", "–", "–"])
         for contrast in results.study.contrasts
     ]
-    return table(header, rows)
+    return table(header, rows) + "\n"
 
 
 def _arms(contrast: Contrast) -> str:
@@ -99,7 +99,7 @@ def measure_table(results: Results) -> str:
         [arm.name, *(_mean_text(results.cells[game.env, arm.name]) for game in study.games)]
         for arm in study.arms
     ]
-    return table(["arm", *(short_name(game.env) for game in study.games)], rows)
+    return table(["arm", *(short_name(game.env) for game in study.games)], rows) + "\n"
 
 
 def short_name(env: str) -> str:
@@ -123,7 +123,7 @@ def take_off_table(results: Results) -> str:
         shares = [results.cells[game.env, arm.name] for game in games]
         rows.append([arm.name, *(_share_text(cell) for cell in shares)])
     header = ["arm", *(f"{short_name(game.env)} > {game.take_off:g}" for game in games)]
-    return table(header, rows)
+    return table(header, rows) + "\n"
 
 
 def _share_text(cell: Cell) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from pser.analysis.paper.text import table
+from pser.analysis.markdown import table
 from pser.studies.record import Record
 from pser.studies.results import Results
 
@@ -24,7 +24,7 @@ def source_table(results: Results) -> str:
         if all(share is not None for share in shares):
             effective = _mean(effective_share(record) for record in records)
             rows.append([arm.name, *(_text(share) for share in (*shares, effective))])
-    return table(["arm", *SHARES, "ESS"], rows) if rows else ""
+    return table(["arm", *SHARES, "ESS"], rows) + "\n" if rows else ""
 
 
 def effective_share(record: Record) -> float | None:

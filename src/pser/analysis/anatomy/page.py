@@ -11,7 +11,7 @@ from pser.analysis.anatomy.arithmetic import (
     shrinking_insertion_share,
 )
 from pser.analysis.anatomy.simulation import Anatomy, Set, simulate
-from pser.analysis.paper.text import table
+from pser.analysis.markdown import table
 from pser.memory.prioritization import PSER, Prioritization
 
 REPLAYS = 8.0
@@ -86,7 +86,7 @@ def anatomy_table(rows: Sequence[Row]) -> str:
         ]
         for case, predicted, found in rows
     ]
-    return table(header, lines, numeric=range(1, len(header)))
+    return table(header, lines, numeric=range(1, len(header))) + "\n"
 
 
 def render(rows: Sequence[Row], surprises: Surprises, figure: str) -> str:
