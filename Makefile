@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-asan test-tsan test-compilers test-thorough lint format demo bench bench-train drift stress docs clean
+.PHONY: help build test test-asan test-tsan test-compilers test-thorough lint format demo bench bench-train drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -97,10 +97,14 @@ drift: .stamps/build  ## 100 million random updates: does the root still equal t
 stress: .stamps/build  ## Two threads on one memory for 30 seconds
 	$(BIN)/python -m benchmarks.stress
 
-docs: export NO_MKDOCS_2_WARNING := 1
+docs docs-serve: export NO_MKDOCS_2_WARNING := 1
 docs: .stamps/build  ## Build the documentation site into site/
 	$(INSTALL) --group docs
 	$(BIN)/mkdocs build --strict
+
+docs-serve: .stamps/build  ## Serve the documentation on 127.0.0.1:8000, built anew when a page changes
+	$(INSTALL) --group docs
+	$(BIN)/mkdocs serve --strict
 
 clean:  ## Remove what was built (not .venv)
 	rm -rf build dist site .stamps src/pser/*.so

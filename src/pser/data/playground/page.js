@@ -216,6 +216,7 @@ function applyTheme() {
   Object.values(views).forEach((view) => view.animate());
 }
 
+document.documentElement.classList.toggle("embedded", window.self !== window.top); // within the documentation
 views = { PER: new Bars(byId("per"), coloursOf(1)), PSER: new Bars(byId("pser"), coloursOf(0)) };
 listen();
 apply(true);
