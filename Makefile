@@ -22,7 +22,7 @@ $(BIN)/python:
 .stamps/tools: constraints.txt pyproject.toml | $(BIN)/python
 	@mkdir -p .stamps
 	$(INSTALL) torch
-	$(INSTALL) $(BUILD_TOOLS) --group test --group lint --group integrations
+	$(INSTALL) $(BUILD_TOOLS) --group test --group lint --group docs --group integrations
 	@touch $@
 
 .stamps/build: .stamps/tools $(KERNEL)
@@ -99,11 +99,9 @@ stress: .stamps/build  ## Two threads on one memory for 30 seconds
 
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1
 docs: .stamps/build  ## Build the documentation site into site/
-	$(INSTALL) --group docs
 	$(BIN)/mkdocs build --strict
 
 docs-serve: .stamps/build  ## Serve the documentation on 127.0.0.1:8000, built anew when a page changes
-	$(INSTALL) --group docs
 	$(BIN)/mkdocs serve --strict
 
 clean:  ## Remove what was built (not .venv)
