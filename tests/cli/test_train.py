@@ -333,6 +333,36 @@ def test_a_folder_with_a_nul_in_its_name_is_one_line(tmp_path, capsys):
         RunFolder(Path("a\0b"))
 
 
+def test_a_run_is_extended_by_its_flag(tmp_path, capsys):
+    train(tmp_path / "run")
+    assert main(["train", "--resume", str(tmp_path / "run"), "--extend", "6e1"]) == 0
+    assert rows(tmp_path / "run/train.jsonl")[-1]["frames"] == 180
+    assert "finished: 180 frames" in capsys.readouterr().out
+    assert "--resume" in error_of(capsys, "gym:CartPole-v1", "--extend", "10")
+
+
+def test_the_settings_are_shown_at_the_start(tmp_path, capsys):
+    train(tmp_path / "run", "--alpha", "0.25")
+    text = " ".join(capsys.readouterr().out.partition("evaluation at")[0].split())
+    for words in ("env gym:CartPole-v1", "alpha 0.25", "budget-frames 120", "hidden 8 8", "tensorboard off"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "frames"),
+    [
+        ({"budget_frames": 3_000}, 1_500),
+        ({"budget_frames": 3_000, "eval_frames": 500_000}, 500_000),
+        ({"budget_frames": 1}, 1),
+        ({"budget_frames": 1_000_000}, 500_000),
+        ({}, 500_000),
+    ],
+)
+def test_a_short_run_does_not_end_in_a_long_evaluation_unasked(flags, frames):
+    settings = preset_settings("paper", "atari:Pong").override(flags)
+    assert train_command.shorten_evaluation(settings, flags).evaluation.eval_frames == frames
+
+
 def test_help_needs_no_torch():
     program = (
         "import sys; from pser.cli import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass\n"

@@ -11,7 +11,7 @@ from pser.learner.settings_json import to_json
 WIDTH = 100
 
 
-def settings_lines(settings: TrainSettings) -> Iterable[str]:
+def settings_lines(settings: TrainSettings, width: int = WIDTH) -> Iterable[str]:
     """One paragraph a group: its name, then each setting with its value, as one writes it on the command line."""
     groups = to_json(settings)
     indent = max(map(len, groups)) + 2
@@ -19,7 +19,7 @@ def settings_lines(settings: TrainSettings) -> Iterable[str]:
         pairs = "   ".join(
             f"{name.replace('_', '-')} {value}".replace(" ", "\0") for name, value in _flat(values)
         )
-        for number, line in enumerate(textwrap.wrap(pairs, WIDTH - indent, break_on_hyphens=False)):
+        for number, line in enumerate(textwrap.wrap(pairs, width - indent, break_on_hyphens=False)):
             yield f"{'' if number else group:<{indent}}{line}".replace("\0", " ")
 
 

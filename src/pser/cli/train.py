@@ -6,6 +6,7 @@ $ pser train --from-run runs/breakout/manifest.json --seed 1 --run-dir runs/brea
 """
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,11 @@ from typing import Annotated, Any
 import tyro
 
 from pser.cli.parsing import UNSET
+from pser.cli.settings_text import WIDTH, settings_lines
 from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
-from pser.errors import PserError
+from pser.errors import PserError, require
 from pser.learner.settings import TrainSettings
+from pser.run.progress import Progress, make_progress
 
 LEFT_OUT = frozenset({"env"})
 
@@ -35,6 +38,8 @@ class _Own:
     """The folder of the run; by default runs/GAME/LABEL/seed-SEED."""
     resume: Annotated[Path | None, UNSET] = None
     """Continue the run in this folder, with its own settings."""
+    extend: Annotated[int | None, tyro.conf.arg(metavar="FRAMES", help_behavior_hint="")] = None
+    """With --resume: train this many frames more than the run was to have, also if it is finished."""
     from_run: Annotated[Path | None, UNSET] = None
     """Start from the settings of another run (its folder or manifest.json) instead of a preset's."""
     trust_imports: bool = False
@@ -52,31 +57,63 @@ def parse(args: Sequence[str]) -> Any:
 def run(settings: Any) -> None:
     """Train as the flags say."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
-    from pser.records.manifest import read_manifest, settings_of
-    from pser.records.trust import imported_modules
-    from pser.run.progress import make_progress
-    from pser.run.training import resume_run, start_run
-
     flags = given_flags(settings, LEFT_OUT)
     if settings.resume is not None:
         _refuse_beside_resume(settings, flags)
-        saved = settings_of(read_manifest(settings.resume / "manifest.json"))
-        progress = make_progress(f"{saved.game.env}  {saved.replay.label}", saved.run.budget_frames)
-        try:
-            resume_run(
-                settings.resume, progress, trusted=imported_modules(saved) if settings.trust_imports else ()
-            )
-        finally:
-            progress.close()
+        _resume(settings)
         return
+    if settings.extend is not None:
+        raise PserError("--extend continues a run that is there: name it with --resume DIR")
     preset, train = _settings_and_preset(settings)
-    train = train.override(flags)
-    path = settings.run_dir or default_folder(train)
-    progress = make_progress(f"{train.game.env}  {train.replay.label}", train.run.budget_frames)
+    train = shorten_evaluation(train.override(flags), flags)
+    progress = make_progress(_title(train), train.run.budget_frames)
     try:
-        start_run(train, preset, path, progress)
+        _say_settings(train, progress)
+        from pser.run.training import start_run  # imports torch: seconds in which the panel is already there
+
+        start_run(train, preset, settings.run_dir or default_folder(train), progress)
     finally:
         progress.close()
+
+
+def _resume(settings: Any) -> None:
+    from pser.records.manifest import budget_of, read_manifest, settings_of
+    from pser.records.trust import imported_modules
+
+    extend = settings.extend or 0
+    require(extend >= 0, "--extend is a number of frames", extend, "choose a positive one")
+    manifest = read_manifest(settings.resume / "manifest.json")
+    train = settings_of(manifest)
+    progress = make_progress(_title(train), budget_of(manifest) + extend)
+    try:
+        _say_settings(train, progress)
+        from pser.run.training import resume_run
+
+        trusted = imported_modules(train) if settings.trust_imports else ()
+        resume_run(settings.resume, progress, trusted=trusted, extend_frames=extend)
+    finally:
+        progress.close()
+
+
+def shorten_evaluation(train: TrainSettings, flags: dict[str, Any]) -> TrainSettings:
+    """A run shorter than one evaluation period is not followed by a whole evaluation, unless that was asked for."""
+    evaluation, budget = train.evaluation, train.run.budget_frames
+    asked = {"eval_frames", "eval_episodes", "eval_period_frames"} & set(flags)
+    if asked or not evaluation.eval_frames or budget >= evaluation.eval_period_frames:
+        return train
+    return train.override(
+        {"eval_frames": max(1, evaluation.eval_frames * budget // evaluation.eval_period_frames)}
+    )
+
+
+def _title(train: TrainSettings) -> str:
+    return f"{train.game.env}  {train.replay.label}"
+
+
+def _say_settings(train: TrainSettings, progress: Progress) -> None:
+    """All settings of the run, before it begins."""
+    for line in settings_lines(train, min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)):
+        progress.said(line)
 
 
 def default_folder(settings: TrainSettings) -> Path:

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pser.errors import DamagedFileError, PserError
+from pser.errors import DamagedFileError, PserError, is_whole, require
 from pser.files.atomic import write_text
 from pser.files.json_text import parse_json
 from pser.learner.settings import TrainSettings
@@ -65,6 +65,14 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def settings_of(manifest: dict[str, Any]) -> TrainSettings:
     """The settings a manifest holds."""
     return from_json(manifest["settings"])
+
+
+def budget_of(manifest: dict[str, Any]) -> int:
+    """The frames a run is to have: those of its settings, or more if it was extended since."""
+    settings = settings_of(manifest)
+    extended = manifest.get("extended_to_frames", settings.run.budget_frames)
+    require(is_whole(extended), "extended_to_frames must be a whole number", extended, "restore the manifest")
+    return max(int(extended), settings.run.budget_frames)
 
 
 def _versions() -> dict[str, str]:
