@@ -36,6 +36,8 @@ class Settings:
     """Say which runs are finished, under way and missing."""
     report: bool = False
     """Write page, tables and figures from the records."""
+    findings: bool = False
+    """Write docs/findings-training.md, and the summaries of other pages, from all records below results/studies."""
     jobs: int = 1
     """Runs carried out at the same time."""
     max_minutes: float | None = None
@@ -56,7 +58,7 @@ class Settings:
             raise PserError(f"jobs must be at least 1, got {self.jobs}: raise it")
         if self.seeds is not None and self.seeds < 1:
             raise PserError(f"seeds must be at least 1, got {self.seeds}: raise it")
-        if self.name is None and not self.list:
+        if self.name is None and not self.list and not self.findings:
             raise PserError("which study? Name one, or see them all with pser study --list")
 
 
@@ -70,6 +72,11 @@ def run(settings: Settings) -> None:
     if settings.list:
         names = [settings.name] if settings.name else NAMES
         print("\n\n".join(declaration(find_study(name)) for name in names))
+        return
+    if settings.findings:
+        from pser.studies.findings import write_findings
+
+        print("\n".join(f"written: {page}" for page in write_findings(Path())))
         return
     assert settings.name is not None
     whole = find_study(settings.name)

@@ -1,7 +1,21 @@
 """What are the priorities made of, on the paper's own ground? Atari with the paper's settings, shortened."""
 
 from pser.studies.arms import PER, PSER
+from pser.studies.results import Results
+from pser.studies.sources import SHARES, mean_share
 from pser.studies.study import Game, Study
+from pser.studies.telling import Told
+
+
+def tell(results: Results) -> Told:
+    """PSER's mass by source, over the games."""
+    shares = {source: mean_share(results, "pser", column) for source, column in SHARES.items()}
+    known = {source: share for source, share in shares.items() if share is not None}
+    if not known:
+        return Told("Not known yet: no run of PSER has recorded its sources.")
+    listed = ", ".join(f"{source} {100 * share:.1f}%" for source, share in known.items())
+    return Told(f"PSER's sampling mass at the end of the runs, mean over the games: {listed}.")
+
 
 STUDY = Study(
     name="anatomy",
@@ -23,4 +37,5 @@ STUDY = Study(
     },
     stopping="after one seed a game: it describes the priorities, and compares no scores",
     core_hours=6,
+    tell=tell,
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from pser.studies.study import Arm
 
-LOSS: dict[str, Any] = {"priority_signal": "huber", "priority_eps": 1e-5}
+LOSS: dict[str, Any] = {"priority_signal": "loss", "priority_eps": 1e-5}
 """The Huber loss as signal: for small errors |δ|^2α instead of |δ|^α (as in the published MinAtar curves)."""
 NO_WEIGHTS: dict[str, Any] = {"beta": 0.0, "beta_end": 0.0}
 

@@ -5,11 +5,16 @@ from pser.studies.measures import WHOLE_RUN
 from pser.studies.study import Contrast, Game, Study
 
 
-def cliffwalk(states: int, frames: int) -> Game:
-    """Blind Cliffwalk played online; half of the budget explores. Few replays, so that it matters which."""
+def cliffwalk(states: int, frames: int, exploring: int) -> Game:
+    """Blind Cliffwalk played online; two replays a transition, so that it matters which."""
     return Game(
         env=f"gym:pser/OnlineCliffwalk{states}-v0",
-        settings={**_budget(frames, frames // 2), "update_period_steps": 8, "target_period_steps": 400},
+        settings={
+            **_budget(frames, exploring),
+            "warmup_steps": 500,
+            "update_period_steps": 16,
+            "target_period_steps": 200,
+        },
         take_off=0.1,
     )
 
@@ -35,13 +40,21 @@ STUDY = Study(
         arms.LAP,
     ),
     games=(
-        cliffwalk(8, 16_000),
-        cliffwalk(10, 24_000),
-        cliffwalk(12, 40_000),
+        cliffwalk(10, 24_000, 3_000),
+        cliffwalk(12, 40_000, 8_000),
+        cliffwalk(14, 60_000, 24_000),
         Game(
             env="gym:MountainCar-v0",
-            settings={**_budget(80_000, 40_000), "max_episode_steps": 500},
-            take_off=-490.0,
+            # With the usual 200 steps an episode no arm meets the goal within any budget that fits here.
+            settings={
+                **_budget(100_000, 10_000),
+                "max_episode_steps": 1_000,
+                "epsilon_end": 0.1,
+                "learning_rate": 1e-3,
+                "batch_size": 64,
+                "target_period_steps": 500,
+            },
+            take_off=-900.0,
         ),
         Game(env="gym:Acrobot-v1", settings=_budget(30_000, 10_000), take_off=-300.0),
         Game(env="gym:pser/MiniGrid-DoorKey-5x5-v0", settings=_budget(60_000, 30_000), take_off=0.2),

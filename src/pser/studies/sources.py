@@ -27,6 +27,11 @@ def source_table(results: Results) -> str:
     return table(["arm", *SHARES, "ESS"], rows) + "\n" if rows else ""
 
 
+def mean_share(results: Results, arm: str, column: str) -> float | None:
+    """A column at the end of an arm's runs, mean over all of them."""
+    return _mean(_last(record, column) for record in results.records.values() if record.arm == arm)
+
+
 def effective_share(record: Record) -> float | None:
     """Effective sample size over the size of the memory, at the end of the run."""
     effective = _last(record, "memory.effective_sample_size")

@@ -1,6 +1,6 @@
 """What a study is: question, arms, games, seeds, budget, measure and test, declared before the first run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ from pser.studies.measures import LAST_TENTH, Measure
 if TYPE_CHECKING:
     from pser.learner.settings import TrainSettings
     from pser.studies.record import Record
+    from pser.studies.results import Results
+    from pser.studies.telling import Told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +98,8 @@ class Study:
     """When the study ends, whatever it shows."""
     core_hours: float
     """About what all its runs take."""
+    tell: "Callable[[Results], Told] | None" = None
+    """What the records say, where it is more than the contrasts."""
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]

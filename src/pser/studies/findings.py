@@ -1,0 +1,105 @@
+"""The page of findings from training: every study's question, answer, certainty and cost, from the records."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pser.analysis.paper.text import table
+from pser.studies.catalogue import NAMES, find_study
+from pser.studies.conduct import read_records
+from pser.studies.declaration import TEST
+from pser.studies.report import measure_table, progress, take_off_table
+from pser.studies.results import Results, results_of
+from pser.studies.sources import source_table
+from pser.studies.telling import answer, sentence
+
+START, END = "<!-- findings from training: start -->", "<!-- findings from training: end -->"
+"""Between these lines other pages carry the summary."""
+
+
+def all_results(folder: Path, names: Sequence[str] = NAMES) -> dict[str, Results]:
+    """The results of every declared study, from the records below `folder`."""
+    return {name: results_of(find_study(name), read_records(folder / name)) for name in names}
+
+
+def summary_table(found: Mapping[str, Results], link: str = "") -> str:
+    """Question, answer in one sentence and how much of the study is there, a line a study."""
+    rows = [
+        [
+            f"[`{name}`]({link}#{name})",
+            results.study.question,
+            answer(results),
+            f"{len(results.records)} of {results.planned}",
+            f"{results.core_hours:.1f}",
+        ]
+        for name, results in found.items()
+    ]
+    return table(["study", "question", "answer", "runs so far", "core-hours"], rows)
+
+
+def render(found: Mapping[str, Results]) -> str:
+    """The page, in Markdown."""
+    parts = [HEAD, summary_table(found), *(_section(name, results) for name, results in found.items())]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+HEAD = f"""# Findings from training
+
+When does PSER help, and what in it helps? Each study was declared before its runs (`pser study --list`). This page
+is written by `pser study --findings` from the records under `results/studies`, whatever they say; what is not
+finished says so.
+
+*How sure*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the same
+game, averaged over games, with its 95% bootstrap interval. What the priorities are made of is arithmetic:
+[anatomy](anatomy.md).
+"""
+
+
+def _section(name: str, results: Results) -> str:
+    study = results.study
+    parts = [f"## {name}", f"**{study.question}** {answer(results)}"]
+    parts.append(f"{progress(results)} Measure: {study.measure.about}. Stopping rule: {study.stopping}.")
+    told = {tested.contrast: sentence(tested) for tested in results.tested}
+    if study.contrasts:
+        parts.append(
+            "\n".join(
+                f"- *{contrast.asks}* {told.get(contrast, 'Not known yet: no runs of both arms on one game.')}"
+                for contrast in study.contrasts
+            )
+        )
+    if results.records:
+        if study.tell is not None:
+            parts.append(study.tell(results).details)
+        parts.append(measure_table(results))
+        if any(cell.taken_off for cell in results.cells.values()):
+            parts += ["Runs that took off:", take_off_table(results)]
+        sources = source_table(results)
+        if sources:
+            parts += ["Where the sampling mass came from, at the end of the runs:", sources]
+    if results.notes:
+        parts.append("\n".join(f"- To keep in mind: {note}." for note in results.notes))
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def with_summary(text: str, found: Mapping[str, Results], link: str) -> str:
+    """A page with the summary put between its two marks."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}\n\n{summary_table(found, link)}\n{END}{after}"
+
+
+PAGES = {"README.md": "docs/findings-training.md", "docs/how-to/choosing.md": "../findings-training.md"}
+"""Pages that carry the summary → how they link to the findings."""
+
+
+def write_findings(root: Path) -> list[Path]:
+    """Write docs/findings-training.md and the summaries of other pages, from results/studies; all below `root`."""
+    found = all_results(root / "results" / "studies")
+    page = root / "docs" / "findings-training.md"
+    page.write_text(render(found))
+    written = [page]
+    for name, link in PAGES.items():
+        text = (root / name).read_text()
+        if START in text:
+            (root / name).write_text(with_summary(text, found, link))
+            written.append(root / name)
+    return written

@@ -1,0 +1,72 @@
+"""A study's answer in sentences: what is shown, what is not, and how sure either is."""
+
+from dataclasses import dataclass
+
+from pser.analysis.statistics.bootstrap import Estimate
+from pser.studies.results import SHOWN, Results, Tested
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a study says beyond its contrasts."""
+
+    sentence: str
+    """The answer, in one sentence."""
+    details: str = ""
+    """Tables and text below it, in Markdown."""
+
+
+def answer(results: Results) -> str:
+    """The study's answer in one sentence."""
+    if not results.records:
+        return "Not known yet: no run has finished."
+    if results.study.tell is not None:
+        return results.study.tell(results).sentence
+    return _of_contrasts(results)
+
+
+def _of_contrasts(results: Results) -> str:
+    shown = [tested for tested in results.tested if tested.corrected < SHOWN]
+    open_ = [tested for tested in results.tested if tested.verdict == "too few runs"]
+    untested = len(results.study.contrasts) - len(results.tested)
+    level = len(results.tested) - len(shown) - len(open_)
+    parts = [_ahead(tested) for tested in shown]
+    if level:
+        parts.append(f"no difference is shown in {level} of {len(results.study.contrasts)} comparisons")
+    if open_ or untested:
+        parts.append(f"{len(open_) + untested} cannot be told from so few runs")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _ahead(tested: Tested) -> str:
+    arm, against = tested.contrast.arm, tested.contrast.against
+    if tested.verdict == "lower":
+        arm, against = against, arm
+    return f"{arm} beats {against} (p = {tested.corrected:.2g}, corrected)"
+
+
+def sentence(tested: Tested) -> str:
+    """One contrast's answer, and how sure it is."""
+    arm, against = tested.contrast.arm, tested.contrast.against
+    chance = _interval(tested.probability)
+    told = f"a run of {arm} scores higher than one of {against} with probability {chance}"
+    scope = (
+        f"{tested.runs} runs on {len(tested.games)} game{'s' if len(tested.games) > 1 else ''}, "
+        f"p = {tested.p_value:.2g}, corrected {tested.corrected:.2g}"
+    )
+    if tested.verdict == "higher":
+        return f"Yes: {told} ({scope})."
+    if tested.verdict == "lower":
+        return f"No, the reverse: {told} ({scope})."
+    if tested.verdict == "too few runs":
+        once = round(1 / tested.smallest)
+        return (
+            f"Not known yet: even a clean sweep of these {tested.runs} runs would come by luck once in {once}; "
+            f"so far the probability that {arm} scores higher is {chance}."
+        )
+    return f"No difference shown: {told} ({scope})."
+
+
+def _interval(value: Estimate) -> str:
+    return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
