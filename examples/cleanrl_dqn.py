@@ -17,6 +17,7 @@ import tyro
 from torch import nn
 
 import pser
+from pser.collect import VectorRecorder
 
 
 @dataclass
@@ -124,43 +125,36 @@ def main(args: Args) -> float:
     )
 
     started, updates, recent = time.time(), 0, []
-    observation, _ = envs.reset(seed=args.seed)
+    recorder = VectorRecorder(envs, memory)
+    observation, _ = recorder.reset(seed=args.seed)
     for global_step in range(0, args.total_timesteps, args.num_envs):
         # Act: ε-greedy, each environment on its own.
         with torch.no_grad():
             action = q_network(torch.as_tensor(observation)).argmax(dim=1).numpy()
         explore = rng.random(args.num_envs) < epsilon(global_step)
         action = np.where(explore, rng.integers(envs.single_action_space.n, size=args.num_envs), action)
-        next_observation, reward, terminated, truncated, infos = envs.step(action)
-
-        # Store the true next observation. Both kinds of end stop the decay; only termination stops the bootstrap.
-        true_next = next_observation.copy()
+        # The true next observation is stored. Both kinds of end stop the decay; only termination stops the bootstrap.
+        observation, _, terminated, truncated, infos = recorder.step(action)
         for env in np.flatnonzero(terminated | truncated):
-            true_next[env] = infos["final_obs"][env]
             recent = [*recent[-19:], float(infos["final_info"]["episode"]["r"][env])]
-        memory.add(observation, action, reward, true_next, terminated, truncated)
-        observation = next_observation
 
         # Learn.
         if global_step < args.learning_starts:
             continue
         optimizer.param_groups[0]["lr"] = learning_rate(global_step)
         for _ in range(args.updates_per_step):
-            batch = memory.sample(args.batch_size, beta=beta(global_step))
+            batch = memory.sample(args.batch_size, beta=beta(global_step), out="torch")
             with torch.no_grad():
-                best_next = target_network(torch.as_tensor(batch.next_observation)).amax(dim=1)
+                best_next = target_network(batch.next_observation).amax(dim=1)
                 # `discount` is γ^n, or 0 where the episode terminated.
-                target = torch.as_tensor(batch.reward) + torch.as_tensor(batch.discount) * best_next
-            values = q_network(torch.as_tensor(batch.observation))
-            chosen = values.gather(1, torch.as_tensor(batch.action)[:, None]).squeeze(1)
-            loss = (
-                torch.as_tensor(batch.weights) * F.smooth_l1_loss(chosen, target, reduction="none")
-            ).mean()
+                target = batch.reward + batch.discount * best_next
+            chosen = q_network(batch.observation).gather(1, batch.action[:, None]).squeeze(1)
+            loss = (batch.weights * F.smooth_l1_loss(chosen, target, reduction="none")).mean()
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(q_network.parameters(), 10.0)
             optimizer.step()
-            memory.update_priorities(batch.ids, (target - chosen).detach().numpy())
+            memory.update_priorities(batch.ids, target - chosen)
             updates += 1
             if updates % args.target_period_updates == 0:
                 target_network.load_state_dict(q_network.state_dict())

@@ -9,6 +9,7 @@ from pser.memory.index import PriorityIndex
 from pser.memory.prioritization import PER, PSER, AdaptiveWindow, Prioritization, Uniform
 from pser.memory.replay import ReplayMemory
 from pser.memory.schedule import Anneal
+from pser.memory.tensors import TensorBatch
 from pser.spec import Array, Frames
 
 __version__ = "0.1.0"
@@ -26,5 +27,6 @@ __all__ = [
     "PriorityIndex",
     "PserError",
     "ReplayMemory",
+    "TensorBatch",
     "Uniform",
 ]

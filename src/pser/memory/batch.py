@@ -7,14 +7,12 @@ import numpy.typing as npt
 
 from pser import _kernel
 from pser.memory.columns import Column
+from pser.memory.tensors import TensorBatch, as_tensors
 from pser.spec import WHOLE, Array
 
 
-class Batch(NamedTuple):
-    """Sampled transitions, one per row.
-
-    The arrays are reused: they hold until the next `sample` of the same size (pass copy=True to keep them).
-    """
+class BatchFields(NamedTuple):
+    """The arrays of a batch, one row per transition."""
 
     observation: Any
     """Array, or dict of arrays, as it was added."""
@@ -34,6 +32,28 @@ class Batch(NamedTuple):
     """For update_priorities."""
     probabilities: npt.NDArray[np.float64]
     """P(i) when sampled."""
+
+
+class Batch(BatchFields):
+    """Sampled transitions, one per row.
+
+    The arrays are reused: they hold until the next `sample` of the same size (pass copy=True to keep them).
+    """
+
+    _tensors: TensorBatch | None = None
+
+    def torch(self, device: Any = None) -> TensorBatch:
+        """The batch as torch tensors: on the CPU the same memory, so they hold as long as the arrays do.
+
+        To a GPU it is copied through pinned memory, without waiting. `ids` stay a NumPy array.
+        """
+        if self._tensors is None:  # made once for arrays that are filled again and again
+            self._tensors = as_tensors(self)
+        return self._tensors if device is None else self._tensors.to(device)
+
+    def to(self, device: Any = None, dtype: Any = None) -> TensorBatch:
+        """The batch as torch tensors on a device; `dtype` is for what is a floating-point number."""
+        return self.torch().to(device, dtype)
 
 
 class BatchBuffers:

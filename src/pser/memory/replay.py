@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,14 @@ import numpy.typing as npt
 from pser.errors import PserError, is_real, is_whole, require
 from pser.memory import snapshot
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
+from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, first_row
 from pser.memory.columns import Sizes, columns_of
 from pser.memory.index import LARGEST_BATCH, PriorityIndex, as_rows, check_sample, check_sizes, given_priority
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.storage import Storage
-from pser.spec import WHOLE, Array, Field, action_field, checked_dtype, observation_fields
+from pser.memory.tensors import TensorBatch
+from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
 
 KEPT_BUFFERS = 8
 """Batch sizes whose buffers are kept for reuse."""
@@ -78,6 +80,9 @@ class ReplayMemory:
             self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
         )
         self._buffers: dict[int, BatchBuffers] = {}
+        # One environment is reset by its owner; frames that do not follow from the stack before are refused anyway.
+        resets = self.num_envs > 1 and not any(isinstance(field, Frames) for field in self._fields.values())
+        self._watch = AutoresetWatch() if resets else None
 
     @property
     def prioritization(self) -> Prioritization:
@@ -119,16 +124,16 @@ class ReplayMemory:
         """
         streams = None if stream is None else as_ids(stream).reshape(-1)
         rows = self.num_envs if streams is None else len(streams)
-        ids = self._storage.kernel.add(
-            self._observation_rows(observation, rows, "observation"),
-            _rows_of(self._action, action, rows, "action"),
-            _reals_of(reward, rows, "reward"),
-            self._observation_rows(next_observation, rows, "next_observation"),
-            _flags_of(terminated, rows, "terminated"),
-            _flags_of(truncated, rows, "truncated"),
-            given_priority(self.prioritization, priority, td_error, rows),
-            streams,
-        )
+        now = self._observation_rows(observation, rows, "observation")
+        actions = _rows_of(self._action, action, rows, "action")
+        rewards = _reals_of(reward, rows, "reward")
+        following = self._observation_rows(next_observation, rows, "next_observation")
+        ends = _flags_of(terminated, rows, "terminated"), _flags_of(truncated, rows, "truncated")
+        given = given_priority(self.prioritization, priority, td_error, rows)
+        ids = self._storage.kernel.add(now, actions, rewards, following, *ends, given, streams)
+        if self._watch is not None:
+            named = range(rows) if streams is None else streams
+            self._watch = self._watch.after(named, now, rewards, following, ends[0] | ends[1])
         return np.frombuffer(ids, np.int64)
 
     def end_episodes(self, stream: Any = None) -> Ints:
@@ -140,11 +145,31 @@ class ReplayMemory:
         streams = np.arange(self.num_envs) if stream is None else as_ids(stream).reshape(-1)
         return np.frombuffer(self._storage.kernel.end_episodes(streams), np.int64)
 
-    def sample(self, batch_size: int, beta: float = 0.5, copy: bool = False) -> Batch:
+    @overload
+    def sample(
+        self, batch_size: int, beta: float = 0.5, copy: bool = False, *, out: Literal["numpy"] = "numpy"
+    ) -> Batch: ...
+
+    @overload
+    def sample(
+        self, batch_size: int, beta: float = 0.5, copy: bool = False, *, out: Literal["torch"]
+    ) -> TensorBatch: ...
+
+    def sample(
+        self,
+        batch_size: int,
+        beta: float = 0.5,
+        copy: bool = False,
+        *,
+        out: Literal["numpy", "torch"] = "numpy",
+    ) -> Batch | TensorBatch:
         """Draw transitions with replacement by P(i) = p_i^α / Σ p_k^α.
 
         The batch's arrays are reused by the next sample of the same size, unless `copy` asks for fresh ones.
+        `out="torch"` gives tensors over the same numbers, as `Batch.torch` does.
         """
+        if out not in ("numpy", "torch"):
+            raise PserError(f"out must be 'numpy' or 'torch', got {out!r}: for another device use batch.to")
         if (
             type(batch_size) is not int
             or type(beta) is not float
@@ -164,7 +189,7 @@ class ReplayMemory:
                     self._buffers.pop(next(iter(self._buffers)))
                 self._buffers[batch_size] = buffers
         self._storage.kernel.sample(self._index._draws, beta, buffers.outputs)
-        return buffers.batch
+        return buffers.batch if out == "numpy" else buffers.batch.torch()
 
     def __getitem__(self, ids: Any) -> Batch:
         """The transitions with these ids, as a batch of their own; of a single id, without the row axis.
