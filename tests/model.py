@@ -32,6 +32,7 @@ class Rules:
     rho: float = 0.4
     window: int | Adaptive | None = 5
     decay: str = "max"
+    retain: str = "all"
     decay_from: str = "td"
     decay_on_insert: bool = True
     stratified: bool = True
@@ -136,6 +137,8 @@ class Entry:
     priority: float
     own_mass: float = 0.0  # what its own insertion or last update gave; anything above came by decay
     replays: int = 0  # own updates
+    decayed: float = 0.0  # with retain="decayed": the part of its priority that came by decay
+    source: str = "own"  # what last determined its priority: "own", "retained" or "decayed"
 
 
 @dataclass
@@ -210,6 +213,21 @@ class IndexModel:
         largest = largest_weight(compared, size, beta)
         return [is_weight(probabilities[i], size, beta) / largest for i in batch]
 
+    def source_of(self, entry: Entry) -> str:
+        """Where a priority stems from; what is a transition's own came by insertion until it was replayed."""
+        if entry.source == "own":
+            heeds = entry.replays > 0 and self.rules.kind != "uniform"
+            return "td_error" if heeds else "insertion"
+        return {"retained": "retention", "decayed": "decay"}[entry.source]
+
+    def mass_by_source(self) -> dict[str, float]:
+        """The share of the sampling mass by source; every transition counts once, so they sum to 1."""
+        probabilities = self.probabilities() if self.entries else {}
+        shares = dict.fromkeys(("insertion", "retention", "td_error", "decay"), 0.0)
+        for transition, probability in probabilities.items():
+            shares[self.source_of(self.entries[transition])] += probability
+        return {f"mass_from_{name}": share for name, share in shares.items()}
+
     def stats(self) -> dict[str, float]:
         """The numbers to watch while training."""
         masses, probabilities = self.masses(), self.probabilities()
@@ -236,6 +254,7 @@ class IndexModel:
             "replays_mean": math.fsum(replays) / size if size else 0.0,
             "replays_max": max(replays, default=0),
             "never_replayed_share": replays.count(0) / size if size else 0.0,
+            **self.mass_by_source(),
             "updates_applied": self.updates_applied,
             "updates_skipped_stale": self.updates_skipped_stale,
         }
@@ -331,11 +350,10 @@ class IndexModel:
         fresh: dict[int, float] = {}
         for transition, td_error in live:
             fresh[transition] = max(fresh.get(transition, 0.0), raw_priority(td_error, self.rules.eps))
-        eta = self.rules.eta if self.rules.kind == "pser" else 0.0
         for transition, value in fresh.items():
             entry = self.entries[transition]
             before = self.own_mass(entry.priority)
-            entry.priority = retained_priority(value, eta, entry.priority)
+            entry.priority = self.own_update(entry, value)
             self.meter_collapse(entry, before)
             self.max_priority = max(self.max_priority, entry.priority)
         if self.rules.decay_from == "priority":
@@ -343,6 +361,46 @@ class IndexModel:
         else:
             self.apply_decays(fresh)
         return len(live)
+
+    def own_update(self, entry: Entry, fresh: float) -> float:
+        """The priority after an own update, and where it stems from; a tie goes to the TD error."""
+        eta = self.rules.eta if self.rules.kind == "pser" else 0.0
+        if self.rules.retain == "decayed":
+            entry.decayed = eta * entry.decayed  # d_i ← η·d_i
+            priority, kept = max(fresh, entry.decayed), "decayed"
+        else:
+            priority, kept = retained_priority(fresh, eta, entry.priority), "retained"
+        entry.source = kept if priority > fresh else "own"
+        return priority
+
+    def set_priorities(self, ids: Sequence[int], priorities: Sequence[float]) -> int:
+        """Raw priorities as given, the largest if an id occurs twice: no η, no decay, no replay."""
+        rows = [(int(i), float(p)) for i, p in zip(ids, priorities, strict=True)]
+        live = [(i, p) for i, p in rows if i in self.entries]
+        self.updates_applied += len(live)
+        self.updates_skipped_stale += len(rows) - len(live)
+        if self.rules.kind == "uniform":
+            return len(live)
+        for transition in {i for i, _ in live}:
+            entry = self.entries[transition]
+            entry.priority = max(p for i, p in live if i == transition)
+            entry.own_mass = self.own_mass(entry.priority)
+            entry.source, entry.decayed = "own", 0.0
+            self.max_priority = max(self.max_priority, entry.priority)
+        return len(live)
+
+    def raise_max_priority(self, priority: float) -> None:
+        """What new transitions without a priority are given at least."""
+        if self.rules.kind != "uniform":
+            self.max_priority = max(self.max_priority, priority)
+
+    def predecessor_rows(self, ids: Sequence[int], steps: int) -> list[list[int]]:
+        """The `steps` ids before each, −1 where there is none in memory."""
+        rows = []
+        for transition in ids:
+            earlier = list(self.predecessors(transition))[:steps] if transition in self.entries else []
+            rows.append(earlier + [-1] * (steps - len(earlier)))
+        return rows
 
     def own_mass(self, priority: float) -> float:
         """p^α, whatever else is in memory; a rank has no mass of its own."""
@@ -369,10 +427,15 @@ class IndexModel:
                 arriving.setdefault(earlier, []).append(decayed_priority(source, self.rules.rho, steps))
         for earlier, amounts in arriving.items():
             entry = self.entries[earlier]
+            held = entry.decayed if self.rules.retain == "decayed" else entry.priority
             if self.rules.decay == "max":
-                entry.priority = decay_max(entry.priority, amounts)
+                received = decay_max(held, amounts)
             else:
-                entry.priority = decay_add(entry.priority, amounts, self.max_priority)
+                received = decay_add(held, amounts, self.max_priority)
+            if self.rules.retain == "decayed":
+                entry.decayed = received  # d ← max(d, ρ^l·p) or the capped sum; p ← max(p, d)
+            if received > entry.priority:
+                entry.priority, entry.source = received, "decayed"
 
 
 # -------------------------------------------------------------------------------------- the memory

@@ -32,6 +32,7 @@ pser_rules = st.builds(
     rho=st.sampled_from([0.0, 0.4, 0.65, 0.8, 0.95]),
     window=st.sampled_from(WINDOWS),
     decay=st.sampled_from(["max", "add"]),
+    retain=st.sampled_from(["all", "decayed"]),
     decay_from=st.sampled_from(["td", "priority"]),
     decay_on_insert=st.booleans(),
     stratified=st.booleans(),
@@ -79,6 +80,7 @@ def as_prioritization(rules: Rules) -> "pser.PSER | pser.PER | pser.Uniform":
         rho=rules.rho,
         window=window,
         decay=rules.decay,
+        retain=rules.retain,
         decay_from=rules.decay_from,
         decay_on_insert=rules.decay_on_insert,
         stratified=rules.stratified,
@@ -116,6 +118,13 @@ def update_both(index, model, ids, td_errors) -> int:
     return applied
 
 
+def set_both(index, model, ids, priorities) -> int:
+    """The same raw priorities to both; how many rows they agree to have applied."""
+    applied = index.set_priorities(np.asarray(ids, np.int64), np.asarray(priorities, float))
+    assert applied == model.set_priorities(ids, priorities)
+    return applied
+
+
 def assert_same_index(index, model, *, rel: float = 1e-12) -> None:
     """Everything an index lets one read equals the model's."""
     index.check_invariants()
@@ -123,6 +132,7 @@ def assert_same_index(index, model, *, rel: float = 1e-12) -> None:
     assert index.next_id == model.next_id
     assert index.oldest_id == model.oldest_id
     np.testing.assert_allclose(index.max_priority, model.max_priority, rtol=rel, atol=0)
+    np.testing.assert_allclose(index.total_mass, model.total_mass(), rtol=rel, atol=0)
     ids = np.asarray(model.ids, np.int64)
     if len(ids) == 0:
         return
@@ -135,9 +145,14 @@ def assert_same_index(index, model, *, rel: float = 1e-12) -> None:
 
 def assert_valid_draw(model: IndexModel, ids, uniforms) -> None:
     """Every id has a positive probability, and its share of the mass contains its target."""
+    assert_covers(model, ids, model.targets(uniforms))
+
+
+def assert_covers(model: IndexModel, ids, positions) -> None:
+    """Every id has a positive probability, and its share of the mass contains its position."""
     bounds = model.cumulative_bounds()
     probabilities = model.probabilities()
-    for transition, target in zip(ids, model.targets(uniforms), strict=True):
+    for transition, target in zip(ids, positions, strict=True):
         assert probabilities[transition] > 0.0
         if model.rules.kind == "rank":
             continue  # the ranks' order along the mass is the kernel's own business
@@ -168,11 +183,14 @@ def assert_same_stats(stats: dict[str, float], model: IndexModel) -> None:
     total = max(model.total_mass(), model.decayed_mass_seen, 1e-300)
     tolerance = {
         "decayed_share": 1e-6,
+        **dict.fromkeys(model.mass_by_source(), 1e-9),
         "decayed_mass_seen": 1e-6 * total * (len(model) + 1),
         "decayed_mass_lost": 1e-6 * total * (len(model) + 1),
         # A quotient of two such numbers says something only if the lower one is not itself rounding.
         "collapse": 1e-3 if model.decayed_mass_seen > 1e-3 * total else 1.0,
     }
+    if len(model):
+        assert abs(sum(stats[name] for name in model.mass_by_source()) - 1.0) <= 1e-12
     for name, expected in model.stats().items():
         allowed = tolerance.get(name, 1e-12 * max(1.0, abs(expected)))
         assert abs(stats[name] - expected) <= allowed, (name, stats[name], expected)

@@ -19,24 +19,6 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-Rules make_rules(const std::string& kind, double alpha, double eps, double eta, double rho, int32_t window, double decay_floor,
-                 bool add, bool decay_from_priority, bool decay_on_insert, bool stratified, bool weights_by_memory) {
-  Rules r;
-  r.kind = kind == "uniform" ? Kind::kUniform : kind == "rank" ? Kind::kRank : Kind::kProportional;
-  r.alpha = alpha;
-  r.eps = eps;
-  r.eta = eta;
-  r.rho = rho;
-  r.window = window;
-  r.decay_floor = decay_floor;
-  r.add = add;
-  r.decay_from_priority = decay_from_priority;
-  r.decay_on_insert = decay_on_insert;
-  r.stratified = stratified;
-  r.weights_by_memory = weights_by_memory;
-  return r;
-}
-
 void index_append(Index& self, nb::handle first, nb::handle priority, nb::handle stream, nb::handle ids) {
   const View first_view(first, false), ids_view(ids, true);
   const std::vector<View> priority_view = optional_view(priority), stream_view = optional_view(stream);
@@ -63,6 +45,48 @@ void index_sample(Index& self, Draws& draws, double beta, nb::handle ids, nb::ha
   Locked locked(self);
   self.require_not_empty(count);
   self.sample(count, draws.next(count), beta, ids_out, weights_out, nullptr);
+}
+
+void index_sample_at(Index& self, nb::handle positions, double beta, nb::handle ids, nb::handle weights) {
+  const View positions_view(positions, false), ids_view(ids, true), weights_view(weights, true);
+  const int64_t count = positions_view.count();
+  same_length(count, ids_view.count(), "ids");
+  same_length(count, weights_view.count(), "weights");
+  const double* at = positions_view.as<double>();
+  int64_t* ids_out = ids_view.as<int64_t>();
+  double* weights_out = weights_view.as<double>();
+  Locked locked(self);
+  self.check_positions(count, at);
+  self.sample_at(count, at, beta, ids_out, weights_out, nullptr);
+}
+
+int64_t index_set_priorities(Index& self, nb::handle ids, nb::handle priorities) {
+  const View ids_view(ids, false), priority_view(priorities, false);
+  const int64_t count = ids_view.count();
+  same_length(count, priority_view.count(), "priorities");
+  const int64_t* id = ids_view.as<int64_t>();
+  const double* priority = priority_view.as<double>();
+  Locked locked(self);
+  self.check_ids(count, id);
+  self.check_priorities(count, priority);
+  return self.set_priorities(count, id, priority);
+}
+
+void index_predecessors(Index& self, nb::handle ids, nb::handle out) {
+  const View ids_view(ids, false), out_view(out, true);
+  const int64_t count = ids_view.count(), steps = count > 0 ? out_view.count() / count : 0;
+  same_length(count * steps, out_view.count(), "outputs");
+  const int64_t* id = ids_view.as<int64_t>();
+  int64_t* earlier = out_view.as<int64_t>();
+  Locked locked(self);
+  self.check_ids(count, id);
+  for (int64_t i = 0; i < count; ++i) self.predecessors(id[i], steps, earlier + i * steps);
+}
+
+void index_raise_max_priority(Index& self, double priority) {
+  Locked locked(self);
+  self.check_priorities(1, &priority);
+  self.raise_max_priority(priority);
 }
 
 template <class Real>
@@ -127,6 +151,10 @@ nb::dict index_stats(Index& self) {
   d["replays_mean"] = s.replays_mean;
   d["replays_max"] = s.replays_max;
   d["never_replayed_share"] = s.never_replayed_share;
+  d["mass_from_insertion"] = s.from_insertion;
+  d["mass_from_retention"] = s.from_retention;
+  d["mass_from_td_error"] = s.from_td_error;
+  d["mass_from_decay"] = s.from_decay;
   d["updates_applied"] = c.updates_applied;
   d["updates_skipped_stale"] = c.updates_skipped_stale;
   return d;
@@ -227,53 +255,93 @@ std::vector<Lock*> locks_of(const std::vector<Index*>& indexes) {
   return locks;
 }
 
+template <class T>
+nb::object bytes_in_place(ZeroedArray<T>& array) {
+  return nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(array.data()), array.size() * static_cast<int64_t>(sizeof(T)),
+                                           PyBUF_WRITE));
+}
+
 // The blocks as bytes, without a copy: what saving writes and loading fills.
-nb::object index_blocks(Index& self) {
-  return nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(self.blocks().data()),
-                                           self.blocks().size() * static_cast<int64_t>(sizeof(Block)), PyBUF_WRITE));
+nb::object index_blocks(Index& self) { return bytes_in_place(self.blocks()); }
+
+// Likewise what came by decay in each slot; None if the rules do not keep it apart.
+nb::object index_decayed_parts(Index& self) {
+  return self.rules().retain_decayed ? bytes_in_place(self.decayed_parts()) : nb::none();
 }
 
 }  // namespace
 
 void bind_index(nb::module_& m) {
+  // The one place where settings meet the kernel: a field of Rules, its name, and prioritization.py sets it.
+  nb::enum_<Kind>(m, "Kind")
+      .value("uniform", Kind::kUniform)
+      .value("proportional", Kind::kProportional)
+      .value("rank", Kind::kRank);
   nb::class_<Rules>(m, "Rules")
-      .def("__init__",
-           [](Rules* r, const std::string& kind, double alpha, double eps, double eta, double rho, int32_t window, double decay_floor,
-              bool add, bool decay_from_priority, bool decay_on_insert, bool stratified, bool weights_by_memory) {
-             new (r) Rules(make_rules(kind, alpha, eps, eta, rho, window, decay_floor, add, decay_from_priority, decay_on_insert,
-                                      stratified, weights_by_memory));
-           },
-           nb::kw_only(), "kind"_a, "alpha"_a, "eps"_a, "eta"_a, "rho"_a, "window"_a, "decay_floor"_a, "add"_a,
-           "decay_from_priority"_a, "decay_on_insert"_a, "stratified"_a, "weights_by_memory"_a);
+      .def(nb::init<>())
+      .def_rw("kind", &Rules::kind)
+      .def_rw("alpha", &Rules::alpha)
+      .def_rw("eps", &Rules::eps)
+      .def_rw("eta", &Rules::eta)
+      .def_rw("rho", &Rules::rho)
+      .def_rw("window", &Rules::window)
+      .def_rw("decay_floor", &Rules::decay_floor)
+      .def_rw("add", &Rules::add)
+      .def_rw("retain_decayed", &Rules::retain_decayed)
+      .def_rw("decay_from_priority", &Rules::decay_from_priority)
+      .def_rw("decay_on_insert", &Rules::decay_on_insert)
+      .def_rw("stratified", &Rules::stratified)
+      .def_rw("weights_by_memory", &Rules::weights_by_memory);
 
   nb::class_<Draws>(m, "Draws")
-      .def("__init__",
-           [](Draws* d, nb::capsule bits) {
-             if (std::string(bits.name()) != "BitGenerator") throw nb::type_error("expected a NumPy bit generator's capsule");
-             new (d) Draws(static_cast<BitGenerator*>(bits.data()));
-           },
-           "bits"_a);  // the generator must outlive this: its capsule keeps nothing alive
+      .def(
+          "__init__",
+          [](Draws* d, nb::capsule bits) {
+            if (std::string(bits.name()) != "BitGenerator") throw nb::type_error("expected a NumPy bit generator's capsule");
+            new (d) Draws(static_cast<BitGenerator*>(bits.data()));
+          },
+          "bits"_a);  // the generator must outlive this: its capsule keeps nothing alive
 
   nb::class_<Index>(m, "Index")
       .def(nb::init<int64_t, int64_t, const Rules&>(), "capacity"_a, "streams"_a, "rules"_a)
       .def("append", &index_append, "first"_a, "priority"_a.none(), "stream"_a.none(), "ids"_a)
       .def("sample", &index_sample)
+      .def("sample_at", &index_sample_at)
       .def("update", &index_update)
-      .def("priority", [](Index& i, nb::handle ids, nb::handle out) { read_ids(i, ids, out, [&](int64_t id) { return i.priority_of(id); }); })
-      .def("probability", [](Index& i, nb::handle ids, nb::handle out) { read_ids(i, ids, out, [&](int64_t id) { return i.probability_of(id); }); })
-      .def("cut", [](Index& i, int64_t stream) {
+      .def("set_priorities", &index_set_priorities)
+      .def("predecessors", &index_predecessors)
+      .def("raise_max_priority", &index_raise_max_priority)
+      .def("priority",
+           [](Index& i, nb::handle ids, nb::handle out) { read_ids(i, ids, out, [&](int64_t id) { return i.priority_of(id); }); })
+      .def("probability", [](Index& i, nb::handle ids,
+                             nb::handle out) { read_ids(i, ids, out, [&](int64_t id) { return i.probability_of(id); }); })
+      .def("cut",
+           [](Index& i, int64_t stream) {
              Locked locked(i);
              i.check_streams(1, &stream);
              i.cut(stream);
            })
-      .def("set_alpha", [](Index& i, double alpha) { Locked locked(i); i.set_alpha(alpha); })
+      .def("set_alpha",
+           [](Index& i, double alpha) {
+             Locked locked(i);
+             i.set_alpha(alpha);
+           })
       .def("stats", &index_stats)
       .def("columns", &index_columns)
-      .def("broken_invariant", [](Index& i) { Locked locked(i); return i.broken_invariant(); })
+      .def("broken_invariant",
+           [](Index& i) {
+             Locked locked(i);
+             return i.broken_invariant();
+           })
       .def("get_state", &index_get_state)
       .def("set_state", &index_set_state)
       .def("blocks", &index_blocks)
-      .def("lock", [](Index& i) { nb::gil_scoped_release released; i.lock().lock(); })
+      .def("decayed_parts", &index_decayed_parts)
+      .def("lock",
+           [](Index& i) {
+             nb::gil_scoped_release released;
+             i.lock().lock();
+           })
       .def("unlock", &index_unlock)
       .def("lose", [](Index& i) { i.lock().lose(); })
       .def_prop_ro("next_id", [](const Index& i) { return i.published().next_id.load(); })

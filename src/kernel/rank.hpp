@@ -103,9 +103,7 @@ class RankList {
   struct Key {
     double priority;
     int64_t id;
-    bool operator<(const Key& other) const {
-      return priority != other.priority ? priority > other.priority : id < other.id;
-    }
+    bool operator<(const Key& other) const { return priority != other.priority ? priority > other.priority : id < other.id; }
   };
   static constexpr size_t kChunk = 512;
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace pser {
 
@@ -24,9 +23,10 @@ struct Rules {
   double eps = 1e-4;
   double eta = 0.0;
   double rho = 0.0;
-  int32_t window = 0;         // W; for an adaptive window its upper limit
-  double decay_floor = 0.0;   // decay goes on while ρ^l·p exceeds it (adaptive window only)
-  bool add = false;           // ADD instead of MAX
+  int32_t window = 0;           // W; for an adaptive window its upper limit
+  double decay_floor = 0.0;     // decay goes on while ρ^l·p exceeds it (adaptive window only)
+  bool add = false;             // ADD instead of MAX
+  bool retain_decayed = false;  // η keeps of what came by decay only
   bool decay_from_priority = false;
   bool decay_on_insert = true;
   bool stratified = true;
@@ -49,25 +49,5 @@ inline double retained_priority(double fresh, double eta, double previous) {
   const double kept = eta * previous;
   return kept > fresh ? kept : fresh;
 }
-
-// p ← max(ρ^l·p_n, p) (Eq. 6).
-inline double decay_max(double decayed, double previous) { return decayed > previous ? decayed : previous; }
-
-// p ← min(ρ^l·p_n + p, p_max) (Eq. 7).
-inline double decay_add(double decayed, double previous, double p_max) {
-  const double sum = decayed + previous;
-  return sum < p_max ? sum : p_max;
-}
-
-// ρ^l for l = 0..W, and the same to the power α: (ρ^l·p)^α = (ρ^l)^α·p^α spares a power per predecessor.
-struct DecayPowers {
-  explicit DecayPowers(const Rules& rules) {
-    for (int32_t l = 0; l <= rules.window; ++l) {
-      rho.push_back(std::pow(rules.rho, l));
-      rho_alpha.push_back(power(rho.back(), rules.alpha));
-    }
-  }
-  std::vector<double> rho, rho_alpha;
-};
 
 }  // namespace pser

@@ -13,12 +13,21 @@
 
 namespace pser {
 
+// What last determined a transition's priority.
+enum class Source : uint32_t {
+  kOwn = 0,       // its insertion, as long as it was never replayed; then its own TD error
+  kRetained = 1,  // η's share of the priority it held before
+  kDecayed = 2,   // backward decay
+};
+
 // What is known of a transition beside its mass and its predecessor.
 struct Record {
-  double priority;   // raw p
-  float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
-  uint32_t replays;  // own updates since insertion
+  double priority;        // raw p
+  float own_mass;         // the mass its own last update or insertion gave; what exceeds it came by decay
+  uint32_t replays : 30;  // own updates since insertion
+  Source source : 2;
 };
+static_assert(sizeof(Record) == 16, "saved files hold records of 16 bytes");
 
 // Sixteen neighbouring slots. Most of an update only compares masses along a path: these share three cache lines.
 struct alignas(64) Block {
@@ -34,6 +43,8 @@ class Slots {
         blocks_((capacity + kFan - 1) / kFan),
         lockstep_(static_cast<size_t>(capacity / 64 + 1), 0),
         last_id_(static_cast<size_t>(streams), -1) {}
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
 
   int64_t capacity() const { return capacity_; }
   int64_t streams() const { return static_cast<int64_t>(last_id_.size()); }

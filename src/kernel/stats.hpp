@@ -17,7 +17,16 @@ struct Stats {
   double replays_mean = 0.0;
   int64_t replays_max = 0;
   double never_replayed_share = 0.0;
+  // Shares of the sampling mass by what last determined the transitions' priorities; they sum to 1.
+  double from_insertion = 0.0, from_retention = 0.0, from_td_error = 0.0, from_decay = 0.0;
 };
+
+// 0 insertion, 1 retention, 2 own TD error, 3 decay. Uniform replay heeds no TD error: all it has came by insertion.
+inline int source_of(const Rules& rules, const Record& r) {
+  if (r.source == Source::kDecayed) return 3;
+  if (r.source == Source::kRetained) return 1;
+  return r.replays == 0 || rules.kind == Kind::kUniform ? 0 : 2;
+}
 
 inline Stats summarize(Index& index) {
   Stats s;
@@ -29,6 +38,7 @@ inline Stats summarize(Index& index) {
   const double unit = largest > 0.0 ? largest : 1.0;
   double total = 0.0, squares = 0.0, decayed = 0.0, aged = 0.0, replays = 0.0;
   int64_t never = 0;
+  double sources[4] = {};  // as in the order above
   for (int64_t i = 0; i < size; ++i) {
     const double mass = masses[static_cast<size_t>(i)];
     const Record& r = index.record(index.slot_of(index.oldest_id() + i));
@@ -38,11 +48,17 @@ inline Stats summarize(Index& index) {
     if (index.rules().kind == Kind::kProportional) decayed += Index::decayed_mass(mass, r);
     replays += r.replays;
     never += r.replays == 0;
-    s.replays_max = std::max(s.replays_max, static_cast<int64_t>(r.replays));
+    sources[source_of(index.rules(), r)] += largest > 0.0 ? mass : 1.0;  // zero mass is sampled uniformly
+    s.replays_max = std::max<int64_t>(s.replays_max, r.replays);
   }
   const auto n = static_cast<double>(size);
   s.replays_mean = replays / n;
   s.never_replayed_share = static_cast<double>(never) / n;
+  const double counted = (sources[0] + sources[1]) + (sources[2] + sources[3]);
+  s.from_insertion = sources[0] / counted;
+  s.from_retention = sources[1] / counted;
+  s.from_td_error = sources[2] / counted;
+  s.from_decay = sources[3] / counted;
   if (!(total > 0.0)) {  // zero mass is sampled uniformly
     s.effective_sample_size = n;
     s.age_mean = s.age_median = (n - 1.0) / 2.0;

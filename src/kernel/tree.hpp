@@ -30,6 +30,12 @@ class Tree {
     root_ = reduce == Reduce::kMin ? __builtin_inf() : 0.0;
   }
 
+  // Its levels point into its own storage: it may move, but a copy would point into the original.
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+  Tree(Tree&&) = default;
+  Tree& operator=(Tree&&) = default;
+
   double root() const { return root_; }
 
   // Tell that leaf node `node` changed; `refresh` then recomputes all that lies above.

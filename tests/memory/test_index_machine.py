@@ -14,6 +14,7 @@ from pser.errors import PserError
 from strategies import (
     append_both,
     as_prioritization,
+    assert_covers,
     assert_same_index,
     assert_same_stats,
     assert_valid_draw,
@@ -21,6 +22,7 @@ from strategies import (
     per_rules,
     pser_rules,
     rank_rules,
+    set_both,
     td_errors,
     uniform_rules,
     update_both,
@@ -97,6 +99,38 @@ class IndexMachine(RuleBasedStateMachine):
             st.lists(st.tuples(st.integers(oldest, self.model.next_id - 1), td_errors), max_size=12)
         )
         update_both(self.index, self.model, [i for i, _ in rows], [d for _, d in rows])
+
+    @precondition(lambda self: self.model.next_id > 0)
+    @rule(data=st.data())
+    def set_priorities_of_any_id_ever_written(self, data):
+        oldest = max(0, self.model.oldest_id - 5)
+        rows = data.draw(
+            st.lists(st.tuples(st.integers(oldest, self.model.next_id - 1), given_priorities), max_size=6)
+        )
+        set_both(self.index, self.model, [i for i, _ in rows], [p for _, p in rows])
+
+    @rule(priority=given_priorities)
+    def raise_the_largest_priority(self, priority):
+        self.index.raise_max_priority(priority)
+        self.model.raise_max_priority(priority)
+
+    @precondition(lambda self: self.model.next_id > 0)
+    @rule(data=st.data(), steps=st.integers(1, 12))
+    def read_predecessors(self, data, steps):
+        ids = data.draw(
+            st.lists(st.integers(max(0, self.model.oldest_id - 5), self.model.next_id - 1), max_size=5)
+        )
+        got = self.index.predecessors(ids, steps)
+        assert got.shape == (len(ids), steps)
+        assert got.tolist() == self.model.predecessor_rows(ids, steps)
+
+    @precondition(lambda self: len(self.model) > 0)
+    @rule(positions=st.lists(st.floats(0.0, 1.0, exclude_max=True), min_size=1, max_size=9))
+    def sample_at_positions(self, positions):
+        """No random number is used up: the next sample's numbers are as predicted."""
+        ids, weights = self.index.sample(len(positions), 0.4, positions=positions)
+        assert_covers(self.model, ids.tolist(), positions)
+        np.testing.assert_allclose(weights, self.model.weights(ids.tolist(), 0.4), rtol=1e-12, atol=0)
 
     @precondition(lambda self: self.model.next_id > 0)
     @rule(bad=st.sampled_from([float("nan"), float("inf"), 1e101]), data=st.data())

@@ -17,6 +17,8 @@ from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
 LARGEST_CAPACITY = 2**31 - 1
 """Distances between a transition and its predecessor are kept in 32 bits."""
+LARGEST_PRIORITY = 1e100
+"""Larger than any meaningful TD error; a billion of them still sum to a finite number."""
 MOST_STREAMS = 2**20
 LARGEST_BATCH = 2**24
 
@@ -128,8 +130,11 @@ class PriorityIndex:
         )
         return ids
 
-    def sample(self, batch_size: int, beta: float = 0.5) -> tuple[Ints, Reals]:
-        """`batch_size` ids drawn with replacement by P(i), and their importance-sampling weights."""
+    def sample(self, batch_size: int, beta: float = 0.5, positions: Any = None) -> tuple[Ints, Reals]:
+        """`batch_size` ids drawn with replacement by P(i), and their importance-sampling weights.
+
+        With `positions`, `batch_size` numbers in [0, 1): the ids at these shares of the mass, without a random draw.
+        """
         if (
             type(batch_size) is not int
             or type(beta) is not float
@@ -137,7 +142,11 @@ class PriorityIndex:
         ):
             check_sample(batch_size, beta)
         ids, weights = np.empty(batch_size, np.int64), np.empty(batch_size)
-        self._kernel.sample(self._draws, beta, ids, weights)
+        if positions is None:
+            self._kernel.sample(self._draws, beta, ids, weights)
+        else:
+            at = as_rows(as_reals(positions, "positions"), int(batch_size), "positions")
+            self._kernel.sample_at(at, beta, ids, weights)
         return ids, weights
 
     def update(self, ids: Any, td_errors: Any) -> int:
@@ -149,6 +158,43 @@ class PriorityIndex:
             return self._kernel.update(ids, td_errors)
         except TypeError:  # not contiguous int64 and floats: convert, then again
             return self._kernel.update(as_ids(ids), as_reals(td_errors, "td_errors"))
+
+    def set_priorities(self, ids: Any, priorities: Any) -> int:
+        """Set raw priorities as given: no η, no decay, and no replay counted. The start of a rule of one's own.
+
+        Ids overwritten meanwhile are skipped; an id given twice takes the larger priority. Returns how many rows were
+        applied. The largest priority ever recorded grows with them.
+        """
+        ids = as_ids(ids).reshape(-1)
+        return self._kernel.set_priorities(
+            ids, as_rows(as_reals(priorities, "priorities"), len(ids), "priorities")
+        )
+
+    def raise_max_priority(self, priority: float) -> None:
+        """New transitions without a priority take at least this one."""
+        require(
+            is_real(priority) and 0.0 <= priority <= LARGEST_PRIORITY,
+            f"priority must be a number from 0 to {LARGEST_PRIORITY}",
+            priority,
+            "pass a raw priority",
+        )
+        self._kernel.raise_max_priority(float(priority))
+
+    def predecessors(self, ids: Any, steps: int) -> Ints:
+        """(n, steps) ids of the transitions before each of `ids` in its episode, the nearest first.
+
+        −1 beyond the episode's start or the oldest transition in memory, and for ids that were overwritten.
+        """
+        ids = as_ids(ids).reshape(-1)
+        require(
+            is_whole(steps) and steps >= 1 and steps * max(len(ids), 1) <= LARGEST_BATCH,
+            f"steps must be at least 1, and at most {LARGEST_BATCH} in all rows together",
+            steps,
+            "the paper's window is 5",
+        )
+        out = np.empty((len(ids), int(steps)), np.int64)
+        self._kernel.predecessors(ids, out)
+        return out
 
     def priority(self, ids: Any) -> Reals:
         """Raw priorities p; NaN for ids that were overwritten."""
@@ -252,7 +298,11 @@ class PriorityIndex:
         """The slots in use, as bytes in place: read when saving, filled when loading."""
         used = min(self.next_id if next_id is None else next_id, self.capacity)
         blocks = -(-used // _kernel.FAN_OUT)
-        return {"index": np.frombuffer(self._kernel.blocks(), np.uint8)[: blocks * _kernel.BLOCK_BYTES]}
+        arrays = {"index": np.frombuffer(self._kernel.blocks(), np.uint8)[: blocks * _kernel.BLOCK_BYTES]}
+        parts = self._kernel.decayed_parts()
+        return (
+            arrays if parts is None else {**arrays, "index/decayed": np.frombuffer(parts, np.float64)[:used]}
+        )
 
 
 def check_sizes(capacity: int, streams: int, streams_name: str) -> None:

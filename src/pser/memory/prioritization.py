@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pser._kernel import Rules
+from pser import _kernel
 from pser.errors import is_real, is_whole, make_plain, require, require_flag
 
 LONGEST_WINDOW = 65_536
@@ -56,6 +56,8 @@ class PSER:
     """W, how many steps decay reaches back; None derives it from ρ (1% left); AdaptiveWindow lets it depend on p."""
     decay: Literal["max", "add"] = "max"
     """MAX keeps the larger of old and decayed priority (Eq. 6); ADD sums them, capped at the largest ever (Eq. 7)."""
+    retain: Literal["all", "decayed"] = "all"
+    """What η keeps a share of: the whole priority (the paper), or only the part that came by backward decay."""
     decay_from: Literal["td", "priority"] = "td"
     """What decays: the fresh |δ| + ε (Algorithm 1), or the η-retained priority (the authors' code)."""
     decay_on_insert: bool = True
@@ -99,6 +101,12 @@ class PSER:
             self.decay_from,
             "Algorithm 1 decays the TD error",
         )
+        require(
+            self.retain in ("all", "decayed"),
+            "retain must be 'all' or 'decayed'",
+            self.retain,
+            "the paper retains all",
+        )
         require_flag(self.decay_on_insert, "decay_on_insert", "Section 3.2 says True")
 
     @property
@@ -108,10 +116,10 @@ class PSER:
             return derived_window(self.rho)
         return self.window.limit if isinstance(self.window, AdaptiveWindow) else self.window
 
-    def rules(self) -> Rules:
+    def rules(self) -> _kernel.Rules:
         """The kernel's form of these settings."""
-        return Rules(
-            kind="proportional",
+        return _rules(
+            kind=_kernel.Kind.proportional,
             alpha=self.alpha,
             eps=self.eps,
             eta=self.eta,
@@ -119,6 +127,7 @@ class PSER:
             window=self.reach,
             decay_floor=self.window.floor if isinstance(self.window, AdaptiveWindow) else 0.0,
             add=self.decay == "add",
+            retain_decayed=self.retain == "decayed",
             decay_from_priority=self.decay_from == "priority",
             decay_on_insert=self.decay_on_insert,
             stratified=self.stratified,
@@ -151,9 +160,15 @@ class PER:
             "the PSER paper uses 'proportional'",
         )
 
-    def rules(self) -> Rules:
+    def rules(self) -> _kernel.Rules:
         """The kernel's form of these settings: PSER without decay and without retention."""
-        return _plain_rules(self.variant, self.alpha, self.eps, self.stratified, self.weights == "memory")
+        return _rules(
+            kind=_kernel.Kind.rank if self.variant == "rank" else _kernel.Kind.proportional,
+            alpha=self.alpha,
+            eps=self.eps,
+            stratified=self.stratified,
+            weights_by_memory=self.weights == "memory",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,30 +182,21 @@ class Uniform:
         make_plain(self)
         _check_stratified(self.stratified)
 
-    def rules(self) -> Rules:
+    def rules(self) -> _kernel.Rules:
         """The kernel's form of these settings."""
-        return _plain_rules("uniform", 0.0, 0.0, self.stratified, False)
+        return _rules(kind=_kernel.Kind.uniform, stratified=self.stratified)
 
 
 Prioritization = PSER | PER | Uniform
 """Any of the three ways to choose."""
 
 
-def _plain_rules(kind: str, alpha: float, eps: float, stratified: bool, weights_by_memory: bool) -> Rules:
-    return Rules(
-        kind=kind,
-        alpha=alpha,
-        eps=eps,
-        eta=0.0,
-        rho=0.0,
-        window=0,
-        decay_floor=0.0,
-        add=False,
-        decay_from_priority=False,
-        decay_on_insert=False,
-        stratified=stratified,
-        weights_by_memory=weights_by_memory,
-    )
+def _rules(**values: Any) -> _kernel.Rules:
+    """The kernel's rules with these fields set; the others neither retain nor decay."""
+    rules = _kernel.Rules()
+    for name, value in values.items():
+        setattr(rules, name, value)
+    return rules
 
 
 def _check_stratified(stratified: bool) -> None:

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "index.hpp"
+#include "../index.hpp"
 
 namespace pser {
 
@@ -18,7 +18,7 @@ struct TabularStep {
   int64_t entry;       // of the flattened (state, action) table
   int64_t next_state;  // any, if discount is 0
   double reward;
-  double discount;     // γ, or 0 at the end of an episode
+  double discount;  // γ, or 0 at the end of an episode
 };
 
 // The value table and how far it is from the truth.
@@ -103,9 +103,9 @@ class TabularLoop {
 
   Index* index() { return index_; }
   int64_t iterations() const { return iterations_; }
-  int64_t first_reward() const { return first_reward_; }  // the iteration that first replayed a reward, or −1
+  int64_t first_reward() const { return first_reward_; }                // the iteration that first replayed a reward, or −1
   const std::vector<int64_t>& crossings() const { return crossings_; }  // −1: not crossed yet
-  const std::vector<double>& masses() const { return masses_; }  // the index's whole mass at each crossing
+  const std::vector<double>& masses() const { return masses_; }         // the index's whole mass at each crossing
   const std::vector<double>& curve() const { return curve_; }           // the MSE after 0, record_every, … iterations
   const QTable& table() const { return table_; }
   bool converged() const { return crossed_ == thresholds_.size(); }
@@ -181,6 +181,7 @@ class TabularLoop {
 
   void keep_start() {
     start_.assign(index_->blocks().data(), index_->blocks().data() + index_->blocks().size());
+    start_decayed_.assign(index_->decayed_parts().data(), index_->decayed_parts().data() + index_->decayed_parts().size());
     start_max_priority_ = index_->max_priority();
     start_min_priority_ = index_->min_priority();
   }
@@ -196,6 +197,7 @@ class TabularLoop {
     episode_first_ = 0;
     if (index_ == nullptr) return;
     std::copy(start_.begin(), start_.end(), index_->blocks().data());
+    std::copy(start_decayed_.begin(), start_decayed_.end(), index_->decayed_parts().data());
     index_->restore(index_->next_id(), index_->oldest_id(), start_max_priority_, start_min_priority_);
     index_->rebuild();
   }
@@ -218,6 +220,7 @@ class TabularLoop {
   int64_t next_ = -1;          // the transition to replay
   int64_t episode_first_ = 0;  // backward: where the current episode starts
   std::vector<Block> start_;
+  std::vector<double> start_decayed_;
   double start_max_priority_ = 1.0;
   double start_min_priority_ = 1.0;
 };

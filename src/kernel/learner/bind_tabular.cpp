@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "bindings.hpp"
+#include "../bindings.hpp"
+#include "../views.hpp"
 #include "tabular.hpp"
-#include "views.hpp"
 
 namespace pser {
 
@@ -48,9 +48,11 @@ TabularLoop make_loop(nb::handle entry, nb::handle next_state, nb::handle reward
   const auto starts = copied<int64_t>(episode_starts);
   const auto values = copied<double>(truth);
   const auto count = static_cast<int64_t>(entries.size()), cells = static_cast<int64_t>(values.size());
-  if (count == 0 || next_states.size() != entries.size() || rewards.size() != entries.size() || discounts.size() != entries.size())
+  if (count == 0 || next_states.size() != entries.size() || rewards.size() != entries.size() ||
+      discounts.size() != entries.size())
     throw Error("every transition needs an entry, a next state, a reward and a discount: give arrays of one length, not empty");
-  if (actions < 1 || cells % actions != 0) throw Error("the table has a row of actions for each state: give its true values whole");
+  if (actions < 1 || cells % actions != 0)
+    throw Error("the table has a row of actions for each state: give its true values whole");
   std::vector<TabularStep> steps;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i] < 0 || entries[i] >= cells || next_states[i] < 0 || next_states[i] >= cells / actions)
@@ -84,8 +86,8 @@ void bind_tabular(nb::module_& m) {
              nb::handle episode_starts, nb::handle truth, int64_t actions, double step_size, Index* index,
              const std::string& replay, const std::string& report, const std::vector<double>& thresholds, int64_t record_every,
              int64_t max_iterations) {
-            new (self) TabularLoop(make_loop(entry, next_state, reward, discount, episode_starts, truth, actions, step_size, index,
-                                             replay, report, thresholds, record_every, max_iterations));
+            new (self) TabularLoop(make_loop(entry, next_state, reward, discount, episode_starts, truth, actions, step_size,
+                                             index, replay, report, thresholds, record_every, max_iterations));
           },
           nb::kw_only(), "entry"_a, "next_state"_a, "reward"_a, "discount"_a, "episode_starts"_a, "truth"_a, "actions"_a,
           "step_size"_a, "index"_a.none(), "replay"_a, "report"_a, "thresholds"_a, "record_every"_a, "max_iterations"_a,

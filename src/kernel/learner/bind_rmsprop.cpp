@@ -1,8 +1,8 @@
 // The Python function pser._kernel.rmsprop.
 
-#include "bindings.hpp"
+#include "../bindings.hpp"
+#include "../views.hpp"
 #include "rmsprop.hpp"
-#include "views.hpp"
 
 namespace pser {
 
@@ -38,7 +38,8 @@ void bind_rmsprop(nb::module_& m) {
         const int64_t count = parameters.count();
         const Floats g(gradient, false, count), s(square, true, count), e(mean, true, count), v(velocity, true, count);
         nb::gil_scoped_release released;
-        rmsprop({learning_rate, decay, eps, momentum}, count, parameters.values(), g.values(), s.values(), e.values(), v.values());
+        rmsprop({learning_rate, decay, eps, momentum}, count, parameters.values(), g.values(), s.values(), e.values(),
+                v.values());
       },
       "theta"_a, "gradient"_a, "square"_a, "mean"_a.none(), "velocity"_a.none(), nb::kw_only(), "learning_rate"_a, "decay"_a,
       "eps"_a, "momentum"_a);

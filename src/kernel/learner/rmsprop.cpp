@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "simd.hpp"
+#include "../simd.hpp"
 
 namespace pser {
 

@@ -1,0 +1,174 @@
+// What priority each retained transition holds: the raw p in its slot, its mass p^α in the tree that is sampled by.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "decay.hpp"
+#include "rank.hpp"
+#include "rules.hpp"
+#include "slots.hpp"
+#include "tree.hpp"
+
+namespace pser {
+
+// What may be read without the lock, as of the last call that was completed.
+struct Published {
+  std::atomic<int64_t> next_id{0}, oldest_id{0}, size{0};
+  std::atomic<double> max_priority{1.0}, total_mass{0.0};
+};
+
+class Priorities : public Slots {
+ public:
+  Priorities(int64_t capacity, int64_t streams, const Rules& rules)
+      : Slots(capacity, streams), rules_(rules), powers_(rules), sums_(tree(Reduce::kSum)) {
+    if (rules.weights_by_memory && rules.kind == Kind::kProportional) minima_ = std::make_unique<Tree>(tree(Reduce::kMin));
+    if (rules.kind == Kind::kRank) ranks_ = std::make_unique<RankList>(rules.alpha);
+    if (rules.retain_decayed) decayed_parts_ = ZeroedArray<double>(capacity);
+  }
+  // The trees point into the slots.
+  Priorities(const Priorities&) = delete;
+  Priorities& operator=(const Priorities&) = delete;
+
+  const Rules& rules() const { return rules_; }
+  double max_priority() const { return p_max_; }
+  double min_priority() const { return p_min_; }
+  const Published& published() const { return published_; }
+  // With retain="decayed" the part d of each slot's priority that came by decay; else empty.
+  ZeroedArray<double>& decayed_parts() { return decayed_parts_; }
+
+  double total_mass() const {
+    if (rules_.kind == Kind::kUniform) return static_cast<double>(size());
+    return ranks_ ? ranks_->total() : sums_.root();
+  }
+
+  double priority_of(int64_t id) const { return record(slot_of(id)).priority; }
+
+  double probability_of(int64_t id) {
+    const double total = total_mass();
+    if (rules_.kind == Kind::kUniform || !(total > 0.0)) return 1.0 / static_cast<double>(size());
+    return (ranks_ ? ranks_->mass(priority_of(id)) : mass(slot_of(id))) / total;
+  }
+
+  // Masses of the retained transitions, oldest first.
+  std::vector<double> masses() {
+    std::vector<double> out(static_cast<size_t>(size()));
+    if (ranks_)
+      ranks_->for_each([&](int64_t id, double mass) { out[static_cast<size_t>(id - oldest_id())] = mass; });
+    else
+      for (int64_t id = oldest_id(); id < next_id(); ++id) out[static_cast<size_t>(id - oldest_id())] = mass(slot_of(id));
+    return out;
+  }
+
+  // What a transition without a priority of its own is given.
+  void raise_max_priority(double p) {
+    if (rules_.kind != Kind::kUniform) p_max_ = std::max(p_max_, p);
+    publish();
+  }
+
+  // Recompute the trees above the leaves that changed. Ends every call that changes anything.
+  void refresh() {
+    if (rules_.kind == Kind::kProportional) {
+      sums_.refresh();
+      if (minima_) minima_->refresh();
+    }
+    publish();
+  }
+
+  // Forget the oldest transition: it can no longer be sampled, updated or reached by decay. A refresh must follow.
+  void evict_oldest() {
+    const int64_t slot = slot_of(oldest_id());
+    if (ranks_) ranks_->erase(record(slot).priority, oldest_id());
+    set_mass(slot, 0.0);
+    drop_oldest();
+  }
+
+ protected:
+  // A new transition in the slot at the ring's head. Returns its id.
+  int64_t insert(int64_t stream, bool first, double p) {
+    const int64_t slot = head();
+    Record& r = record(slot);
+    if (ranks_ && size() == capacity()) ranks_->erase(r.priority, oldest_id());
+    const int64_t id = take_slot(stream, first);
+    if (ranks_) ranks_->insert(p, id);
+    if (rules_.retain_decayed) decayed_parts_[slot] = 0.0;
+    r.replays = 0;
+    note(p);
+    set_own(slot, p, Source::kOwn);
+    return id;
+  }
+
+  // The transition's own insertion or update gives it this priority. A rank list is the caller's business.
+  void set_own(int64_t slot, double p, Source source) {
+    Record& r = record(slot);
+    r.priority = p;
+    r.source = source;
+    const double own = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
+    r.own_mass = static_cast<float>(own);
+    set_mass(slot, own);
+  }
+
+  void set_mass(int64_t slot, double value) {
+    mass(slot) = value;
+    if (rules_.kind == Kind::kProportional) touch(slot / kFan);
+  }
+
+  // This priority was recorded.
+  void note(double p) {
+    p_max_ = std::max(p_max_, p);
+    p_min_ = std::min(p_min_, p);
+  }
+
+  void publish() {
+    published_.next_id.store(next_id(), std::memory_order_relaxed);
+    published_.oldest_id.store(oldest_id(), std::memory_order_relaxed);
+    published_.size.store(size(), std::memory_order_relaxed);
+    published_.max_priority.store(p_max_, std::memory_order_relaxed);
+    published_.total_mass.store(total_mass(), std::memory_order_relaxed);
+  }
+
+  // A transition is updated soon: have at hand its record and the masses of those that led to it.
+  PSER_INLINE void prefetch(int64_t slot) {
+    __builtin_prefetch(&record(slot), 1);
+    prefetch_back(slot);
+    constexpr int32_t kFar = 8;  // further ones are reached only while decay is still strong
+    const int64_t reach = std::min(rules_.window, kFar);
+    if (streams() == 1) {  // neighbours, mostly in the leaf just visited
+      if (lane(slot) >= reach || slot < reach) return;
+      const double* furthest = &blocks()[(slot - reach) / kFan].mass[lane(slot - reach)];
+      __builtin_prefetch(furthest, 1);
+      __builtin_prefetch(&blocks()[(slot - reach) / kFan].mass[kFan - 1], 1);
+    } else {
+      int64_t before = slot;
+      for (int64_t l = 1; l <= reach && before >= streams(); ++l) {
+        before -= streams();
+        __builtin_prefetch(&blocks()[before / kFan].mass[lane(before)], 1);
+      }
+    }
+  }
+
+  Rules rules_;
+  DecayPowers powers_;
+  double p_max_ = 1.0;
+  double p_min_ = 1.0;  // no priority ever held was smaller
+  Tree sums_;
+  std::unique_ptr<Tree> minima_;
+  std::unique_ptr<RankList> ranks_;
+  ZeroedArray<double> decayed_parts_;
+
+ private:
+  Tree tree(Reduce reduce) { return Tree(reduce, blocks().data()->mass, sizeof(Block) / sizeof(double), blocks().size()); }
+
+  void touch(int64_t node) {
+    sums_.touch(node);
+    if (minima_) minima_->touch(node);
+  }
+
+  Published published_;
+};
+
+}  // namespace pser
