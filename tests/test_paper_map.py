@@ -37,8 +37,8 @@ def test_every_function_and_test_named_on_the_page_exists(page):
 
 
 def test_a_name_that_is_only_called_does_not_count_as_defined():
-    assert defines(ROOT / "src/kernel/rules.hpp", "decay_max")
-    assert not defines(ROOT / "src/kernel/index.hpp", "decay_max")
+    assert defines(ROOT / "src/kernel/decay.hpp", "decay_max")
+    assert not defines(ROOT / "src/kernel/decaying.hpp", "decay_max")
     assert not defines(ROOT / "src/pser/memory/index.py", "as_flags")
 
 
