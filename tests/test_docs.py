@@ -86,3 +86,18 @@ def test_every_command_that_is_named_exists():
     }
     assert len(named) > 20
     assert [(page, found) for page, found in sorted(named) if found not in COMMANDS] == []
+
+
+def test_mathematical_stars_are_escaped():
+    """An optimal value Q\\* or count k\\* is no emphasis: a bare star would turn the text up to the next one italic."""
+    root = DOCS.parent
+    pages = [*DOCS.rglob("*.md"), *(root / "results").rglob("*.md"), root / "README.md"]
+    meant = re.compile(r"`[^`]*`|(?<![\w*\\])\*{1,2}\w[^*]*\*{1,2}(?!\w)")  # code, and emphasis
+    bare = re.compile(r"(?<![\w\\])[A-Za-zπ]\*")
+    found = [
+        f"{page.relative_to(root)}:{number}: {line}"
+        for page in pages
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+        if bare.search(meant.sub("", line))
+    ]
+    assert found == []

@@ -36,3 +36,21 @@ def test_paper_refuses_bad_settings_with_the_remedy_and_writes_nothing(tmp_path,
     assert code == 2
     assert "resamples is at least 1; got 0: use 2000 or more" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 99, 100, 120])
+def test_paper_never_cuts_a_number(tmp_path, capsys, monkeypatch, columns):
+    from pser.analysis.paper.recompute import analyse
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["paper", "--out", str(tmp_path), "--resamples", "500"]) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out
+    for aggregate in analyse(resamples=500).aggregates.values():
+        for estimate, form in (
+            (aggregate.pser, ".1f"),
+            (aggregate.per, ".1f"),
+            (aggregate.difference, "+.1f"),
+        ):
+            assert f"{estimate.value:{form}}%" in out
+            assert f"[{estimate.low:{form}}, {estimate.high:{form}}]" in out

@@ -23,6 +23,10 @@ _COLOURS = {
 }
 
 
+NARROW = 100
+"""Terminals with fewer columns get a number and its interval on two lines."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Where to write, and how many resamples stand behind the intervals."""
@@ -63,27 +67,31 @@ def run(settings: Settings) -> None:
 
 def _show(numbers: "PaperAnalysis", claims: "Sequence[Claim]") -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from pser.analysis.paper.text import interval, unsupported
 
     console = Console()
     verdicts = Table(title="The paper's Atari table: claim, recomputed value, verdict", title_justify="left")
-    verdicts.add_column("the paper says", ratio=4)
-    verdicts.add_column("stated", ratio=2)
-    verdicts.add_column("recomputed", ratio=4)
-    verdicts.add_column("verdict", ratio=2)
+    verdicts.add_column("the paper says", ratio=4, overflow="fold")
+    verdicts.add_column("stated", ratio=2, overflow="fold")
+    verdicts.add_column("recomputed", ratio=4, overflow="fold")
+    verdicts.add_column("verdict", ratio=2, overflow="fold")
+    narrow = console.width < NARROW
     for claim in claims:
+        found = claim.recomputed.replace(" / ", "/") if narrow else claim.recomputed  # no break inside
         verdicts.add_row(
-            claim.says, claim.stated, claim.recomputed, f"[{_COLOURS[claim.verdict]}]{claim.verdict}[/]"
+            claim.says, claim.stated, escape(found), f"[{_COLOURS[claim.verdict]}]{claim.verdict}[/]"
         )
     console.print(verdicts)
     aggregates = Table(title="Human-normalised, 55 games [95% interval over games]", title_justify="left")
     for column in ("", "PSER", "PER", "PSER − PER"):
-        aggregates.add_column(column, justify="left" if not column else "right", no_wrap=True)
+        aggregates.add_column(column, justify="left" if not column else "right", overflow="fold")
     for name, a in numbers.aggregates.items():
         cells = (interval(a.pser), interval(a.per), interval(a.difference, sign=True))
-        aggregates.add_row(name, *(cell.replace("[", r"\[") for cell in cells))
+        # Where a line has no room for value and interval, the interval goes below: no number is ever cut.
+        aggregates.add_row(name, *(escape(cell.replace(" [", "\n[") if narrow else cell) for cell in cells))
     console.print(aggregates)
     console.print("[bold]Sentences the table does not support[/]")
     for claim in unsupported(claims):

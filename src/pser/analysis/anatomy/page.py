@@ -122,8 +122,8 @@ own, or for those of a run.
   overwritten, whatever the capacity: 8 in the paper.
 - A transition is replayed at a rate proportional to its mass. So the mass held by transitions in some state is
   to all mass as the replays that start in that state are to all replays: **counting replays counts mass.**
-- One inserted at p_max has the priority max(|δ|, p_max·η^k) after k replays. Insertion rules until k* =
-  ln(p_max / |δ|) / ln(1/η), and so holds about **E[min(⌈k*⌉, K)] / K** of the mass: at least 1/K, the share of
+- One inserted at p_max has the priority max(|δ|, p_max·η^k) after k replays. Insertion rules until k\\* =
+  ln(p_max / |δ|) / ln(1/η), and so holds about **E[min(⌈k\\*⌉, K)] / K** of the mass: at least 1/K, the share of
   those never replayed.
 - It rules a whole life where |δ| < p_max·η^K: below {for_life:.3f}·p_max with η = 0.7, K = 8.
 - A surprise δ_r handed down with ρ^l must exceed what insertion left. At the end of a life it does for **l <

@@ -52,7 +52,6 @@ def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], ti
     figure, panels = new_grid(len(rhos), 2, 4.3, 3.1)
     states = sorted({row["states"] for row in rows})
     for place, (panel, rho) in enumerate(zip(panels, rhos, strict=True)):
-        _draw_printed(panel, states, rho)
         for name, (text, colour, marker) in shown.items():
             mine = sorted(
                 (row for row in rows if label(row) == name and row["rho"] in (None, rho)),
@@ -61,17 +60,18 @@ def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], ti
             n = [row["states"] for row in mine]
             exact = [np.nan if row["exact"] is None else row["exact"] for row in mine]
             error = [0.0 if row["stderr"] is None else 3.0 * row["stderr"] for row in mine]
-            panel.plot(n, exact, color=colour, linewidth=1.1)
+            panel.plot(n, exact, color=colour, linewidth=2.4, alpha=0.6)
             panel.errorbar(
                 n,
                 [row["mean"] for row in mine],
                 yerr=error,
                 fmt=marker,
                 color=colour,
-                markersize=4,
+                markersize=5,
                 linewidth=1,
                 label=text,
             )
+        _draw_printed(panel, states, rho)
         panel.set_yscale("log")
         panel.minorticks_off()
         panel.set_xticks(states)
@@ -90,10 +90,11 @@ def steps_figure(rows: Sequence[Row], shown: dict[str, tuple[str, str, str]], ti
 
 
 def _draw_printed(panel: Axes, states: Sequence[int], rho: float) -> None:
+    """What the paper prints, above the measured lines: in places they coincide, and neither hides the other."""
     printed = {
         "printed: PER": ("--", [theorem.printed_per(n) for n in states]),
         "printed: PSER bound, main text": (":", [theorem.printed_bound_main(n, rho) for n in states]),
         "printed: PSER bound, appendix": ("-.", [theorem.printed_bound_appendix(n, rho) for n in states]),
     }
     for text, (dashes, values) in printed.items():
-        panel.plot(states, values, dashes, color=BLACK, linewidth=1.0, label=text)
+        panel.plot(states, values, dashes, color=BLACK, linewidth=1.5, label=text, zorder=4)
