@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pser.analysis.paper.text import table
+from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import TEST
@@ -33,7 +33,7 @@ def summary_table(found: Mapping[str, Results], link: str = "") -> str:
         ]
         for name, results in found.items()
     ]
-    return table(["study", "question", "answer", "runs so far", "core-hours"], rows)
+    return table(["study", "question", "answer", "runs so far", "core-hours"], rows) + "\n"
 
 
 def render(found: Mapping[str, Results]) -> str:
