@@ -71,9 +71,7 @@ def carry_out(job: Job) -> None:
 def main() -> int:
     """Carry out the job on standard input; a broken rule or a disk error ends as one line and exit code 2."""
     end_with_parent()
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # end as after Ctrl-C: the run says where it stopped
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until training takes the signals itself
     job = Job.from_json(sys.stdin.read())
     try:
         try:

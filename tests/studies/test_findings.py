@@ -1,0 +1,104 @@
+"""The page of findings: what it says follows from the records, and the pages in the repository are up to date."""
+
+from pathlib import Path
+
+import pytest
+
+from pser.studies import check
+from pser.studies.findings import END, PAGES, START, all_results, render, with_summary, write_findings
+from pser.studies.results import results_of
+from pser.studies.telling import answer, sentence
+
+from .synthetic import records, small_study
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def told(levels, seeds=4):
+    study = small_study(seeds=seeds)
+    return results_of(study, records(study, levels))
+
+
+def test_a_shown_difference_is_told_with_its_certainty():
+    results = told({"pser": [5, 6, 7, 8], "uniform": [1, 2, 3, 4]})
+    assert answer(results) == "Pser beats uniform (p = 0.00041, corrected)."
+    assert sentence(results.tested[0]).startswith("Yes: a run of pser scores higher")
+    assert "probability 1.00 [1.00, 1.00] (16 runs on 2 games, p = 0.00041" in sentence(results.tested[0])
+
+
+def test_the_reverse_is_told_from_the_side_that_is_ahead():
+    results = told({"uniform": [5, 6, 7, 8], "pser": [1, 2, 3, 4]})
+    assert answer(results).startswith("Uniform beats pser")
+    assert sentence(results.tested[0]).startswith("No, the reverse")
+
+
+def test_no_difference_is_called_so():
+    results = told({"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]})
+    assert answer(results) == "No difference is shown in 1 of 1 comparisons."
+    assert sentence(results.tested[0]).startswith("No difference shown")
+
+
+def test_few_runs_are_called_few():
+    results = told({"pser": [5], "uniform": [1]})
+    assert answer(results) == "1 cannot be told from so few runs."
+    assert "even a clean sweep of these 4 runs would come by luck once in 2" in sentence(results.tested[0])
+    assert answer(told({})) == "Not known yet: no run has finished."
+
+
+def test_the_published_moving_average_is_over_episodes():
+    curve = [(10, 2, 1.0), (20, 0, 0.0), (30, 100, 3.0), (40, 1, 9.0)]
+    assert check.smoothed_return(curve, 5) is None
+    assert check.smoothed_return(curve, 20) == 1.0
+    value = 1.0
+    for _ in range(100):
+        value = 0.99 * value + 0.01 * 3.0
+    assert check.smoothed_return(curve, 30) == pytest.approx(value)
+    assert check.smoothed_return(curve, 1000) == pytest.approx(0.99 * value + 0.01 * 9.0)
+
+
+def test_the_check_counts_standard_errors_to_the_published_figures():
+    study = check.STUDY.only(games=["minatar:breakout"])
+    made = records(study, {"uniform": [5.0, 6.0, 7.0]})
+    frames = [250_000, 500_000]
+    for one in made.values():
+        level = one.train["return_mean"][0]
+        one.train.update({"frames": frames, "return_count": [1000] * 2, "return_mean": [level] * 2})
+    found = check.tell(results_of(study, made))
+    assert "| minatar:breakout | uniform | 250,000 | 6.00 ± 0.58 (3) |" in found.details
+    assert "of 2 points our mean lies within two standard errors" in found.sentence
+    single = records(study, {"uniform": [5.0]})
+    assert check.tell(results_of(study, single)).sentence.startswith("Not known yet")
+
+
+def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
+    found = {"small": told({})}
+    page = f"before\n{START}\nold\n{END}\nafter\n"
+    new = with_summary(page, found, "there.md")
+    assert new.startswith(f"before\n{START}\n\n| study |")
+    assert new.endswith(f"{END}\nafter\n")
+    assert "old" not in new
+    assert "[`small`](there.md#small)" in new
+    assert with_summary(new, found, "there.md") == new
+
+
+def test_the_pages_in_the_repository_are_what_the_records_say():
+    found = all_results(ROOT / "results" / "studies")
+    assert (ROOT / "docs" / "findings-training.md").read_text() == render(found)
+    for name, link in PAGES.items():
+        text = (ROOT / name).read_text()
+        assert START in text
+        assert with_summary(text, found, link) == text
+
+
+def test_the_records_stay_small():
+    files = [path for path in (ROOT / "results").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 40_000_000
+
+
+def test_findings_are_written_where_the_pages_are(tmp_path):
+    (tmp_path / "docs" / "how-to").mkdir(parents=True)
+    (tmp_path / "README.md").write_text("no marks here\n")
+    (tmp_path / "docs" / "how-to" / "choosing.md").write_text(f"{START}{END}")
+    written = write_findings(tmp_path)
+    assert [path.name for path in written] == ["findings-training.md", "choosing.md"]
+    assert "0 of" in written[0].read_text()
