@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-asan test-tsan test-compilers test-thorough lint format demo bench bench-train drift stress docs docs-serve clean
+.PHONY: help build test test-asan fuzz test-tsan test-compilers test-thorough lint format demo bench bench-train drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -56,6 +56,13 @@ KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_le
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
 	PSER_EXPECT_SANITIZER=address PYTHONPATH=build/kernel-asan .venv-kernels/bin/python -m pytest $(KERNEL_TESTS)
+
+# FUZZ=--seconds=3600, FUZZ="--seed=5 --inputs=1000000 --seconds=1e9", FUZZ="--seed=5 --only=1234"
+FUZZ ?= --seconds=300
+fuzz: .stamps/asan  ## Load crafted files against an address-sanitized kernel: 300 s, or FUZZ=--seconds=N
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=8 \
+	PYTHONPATH=build/kernel-asan .venv-kernels/bin/python -m tests.fuzz $(FUZZ)
 
 .stamps/tsan: .stamps/kernels $(KERNEL) $(shell find src/pser -name '*.py')
 	rm -rf build/kernel-tsan

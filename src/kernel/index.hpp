@@ -19,8 +19,6 @@ namespace pser {
 // In place of a row's priority: the largest ever recorded (MaxPrio), and no decay on insertion.
 constexpr double kMaxPrio = std::numeric_limits<double>::quiet_NaN();
 
-constexpr int64_t kLargestId = int64_t{1} << 62;
-
 class Index : public Checking {
  public:
   using Checking::Checking;
@@ -86,8 +84,9 @@ class Index : public Checking {
       for (int64_t id = oldest_id(); id < next_id(); ++id) ranks_->insert(priority_of(id), id);
     }
     if (rules_.kind == Kind::kProportional) {
-      sums_.touch_all();
-      if (minima_) minima_->touch_all();
+      const int64_t used = (std::min(next_id(), capacity()) + kFan - 1) / kFan;
+      sums_.touch_first(used);
+      if (minima_) minima_->touch_first(used);
     }
     refresh();
   }

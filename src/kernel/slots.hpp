@@ -13,6 +13,8 @@
 
 namespace pser {
 
+constexpr int64_t kLargestId = int64_t{1} << 62;  // far beyond any run: the most a file may claim
+
 // What last determined a transition's priority.
 enum class Source : uint32_t {
   kOwn = 0,       // its insertion, as long as it was never replayed; then its own TD error
@@ -41,7 +43,7 @@ class Slots {
   Slots(int64_t capacity, int64_t streams)
       : capacity_(capacity),
         blocks_((capacity + kFan - 1) / kFan),
-        lockstep_(static_cast<size_t>(capacity / 64 + 1), 0),
+        lockstep_(capacity / 64 + 1),
         last_id_(static_cast<size_t>(streams), -1) {}
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -97,16 +99,16 @@ class Slots {
   }
 
   // Is the predecessor exactly `streams` back? Told by a bit, for the bits stay in the cache.
-  PSER_INLINE bool in_lockstep(int64_t slot) const { return lockstep_[static_cast<size_t>(slot >> 6)] >> (slot & 63) & 1; }
+  PSER_INLINE bool in_lockstep(int64_t slot) const { return lockstep_[slot >> 6] >> (slot & 63) & 1; }
   PSER_INLINE int64_t distance_back(int64_t slot) const { return in_lockstep(slot) ? streams() : back(slot); }
-  void prefetch_back(int64_t slot) const { __builtin_prefetch(&lockstep_[static_cast<size_t>(slot >> 6)]); }
+  void prefetch_back(int64_t slot) const { __builtin_prefetch(&lockstep_[slot >> 6]); }
 
   // How many slots before this one are in lockstep without a gap, as far as `enough` (and not past slot 0).
   PSER_INLINE int64_t run_before(int64_t slot, int64_t enough) const {
     int64_t run = 0;
     while (slot >= 0 && run < enough) {
       const int64_t bits = (slot & 63) + 1;
-      const uint64_t zeros = ~(lockstep_[static_cast<size_t>(slot >> 6)] << (64 - bits));
+      const uint64_t zeros = ~(lockstep_[slot >> 6] << (64 - bits));
       const int64_t ones = zeros == 0 ? 64 : __builtin_clzll(zeros);
       if (ones < bits) return run + ones;
       run += bits;
@@ -119,7 +121,7 @@ class Slots {
   void set_back(int64_t slot, int32_t distance) {
     blocks_[slot / kFan].back[lane(slot)] = distance;
     const uint64_t bit = uint64_t{1} << (slot & 63);
-    uint64_t& word = lockstep_[static_cast<size_t>(slot >> 6)];
+    uint64_t& word = lockstep_[slot >> 6];
     word = distance == streams() ? word | bit : word & ~bit;
   }
 
@@ -128,7 +130,7 @@ class Slots {
   int64_t oldest_id_ = 0;
   int64_t head_ = 0;  // next_id % capacity
   ZeroedArray<Block> blocks_;
-  std::vector<uint64_t> lockstep_;
+  ZeroedArray<uint64_t> lockstep_;
   std::vector<int64_t> last_id_;  // of each stream, −1 if its next transition has no predecessor
 };
 

@@ -108,11 +108,10 @@ class Store {
       if (pending_.count[e] < 0 || pending_.count[e] >= n_) return "a number of unfinished transitions is out of range";
       if (pending_.start[e] < 0 || pending_.start[e] >= n_) return "the place of an unfinished transition is out of range";
       for (int64_t k = 0; k < pending_.count[e]; ++k) {
-        const int64_t at = pending_.at(e, pending_.entry(e, k));
-        const double p = s_.pending_priority[at];
-        if (!std::isfinite(s_.pending_reward[at])) return "a reward is not finite";
+        const double p = s_.pending_priority[pending_.at(e, pending_.entry(e, k))];
         if (!std::isnan(p) && !(p >= 0.0 && p <= kLargestPriority)) return "a priority is out of range";
       }
+      if (!fits(pending_rewards(e))) return "an unfinished return is not finite";
     }
     for (const auto& column : columns_)
       if (const char* wrong = column->damage(rows)) return wrong;
@@ -154,11 +153,9 @@ class Store {
       for (int64_t k = 0; k < pending_.count[e]; ++k) large = large || std::fabs(pending_reward(e, k)) > safe;
     }
     if (!large) return;  // n such rewards cannot add up to more than the column holds
-    std::vector<double> rewards;
     for (int64_t r = 0; r < rows.count; ++r) {
       const int64_t e = rows.stream_of(r);
-      rewards.clear();
-      for (int64_t k = 0; k < pending_.count[e]; ++k) rewards.push_back(pending_reward(e, k));
+      std::vector<double> rewards = pending_rewards(e);
       for (int64_t before = 0; before < r; ++before) {
         if (rows.stream_of(before) != e) continue;
         rewards.push_back(rows.reward[before]);
@@ -166,24 +163,32 @@ class Store {
         if (rows.ends(before)) rewards.clear();
       }
       rewards.push_back(rows.reward[r]);
-      for (size_t from = 0; from < rewards.size(); ++from)
-        if (!s_.reward.fits(discounted_sum(rewards, from)))
-          throw Error("a return must fit its column of " + std::string(s_.reward.is_wide() ? "float64" : "float32") + ", row " +
-                      std::to_string(r) + " with reward " + shortest(rows.reward[r]) + " adds up to more: scale the rewards" +
-                      (s_.reward.is_wide() ? "" : ", or take reward_dtype=float64"));
+      if (!fits(rewards))
+        throw Error("a return must fit its column of " + std::string(s_.reward.is_wide() ? "float64" : "float32") + ", row " +
+                    std::to_string(r) + " with reward " + shortest(rows.reward[r]) + " adds up to more: scale the rewards" +
+                    (s_.reward.is_wide() ? "" : ", or take reward_dtype=float64"));
     }
   }
 
   double pending_reward(int64_t e, int64_t k) const { return s_.pending_reward[pending_.at(e, pending_.entry(e, k))]; }
 
-  // Σ γ^k·r_k from one of the rewards to the last.
-  double discounted_sum(const std::vector<double>& rewards, size_t from) const {
-    double total = 0.0, discount = 1.0;
-    for (size_t k = from; k < rewards.size(); ++k) {
-      total += discount * rewards[k];
-      discount *= gamma_;
+  std::vector<double> pending_rewards(int64_t e) const {
+    std::vector<double> rewards;
+    for (int64_t k = 0; k < pending_.count[e]; ++k) rewards.push_back(pending_reward(e, k));
+    return rewards;
+  }
+
+  // Does Σ γ^k·r_k, from any of the rewards to the last, fit its column?
+  bool fits(const std::vector<double>& rewards) const {
+    for (size_t from = 0; from < rewards.size(); ++from) {
+      double total = 0.0, discount = 1.0;
+      for (size_t k = from; k < rewards.size(); ++k) {
+        total += discount * rewards[k];
+        discount *= gamma_;
+      }
+      if (!s_.reward.fits(total)) return false;
     }
-    return total;
+    return true;
   }
 
   static std::string shortest(double value) {

@@ -21,13 +21,10 @@ class Tree {
       const int64_t parents = (nodes + kFan - 1) / kFan;
       storage_.emplace_back(parents * kFan);
       double* values = storage_.back().data();
-      if (reduce == Reduce::kMin)
-        for (int64_t i = 0; i < parents * kFan; ++i) values[i] = __builtin_inf();
       levels_.push_back({values, values, kFan, parents});
       nodes = parents;
     }
-    for (const Level& level : levels_) dirty_bits_.emplace_back((level.nodes + 63) / 64, 0);
-    root_ = reduce == Reduce::kMin ? __builtin_inf() : 0.0;
+    for (const Level& level : levels_) dirty_bits_.emplace_back((level.nodes + 63) / 64);
   }
 
   // Its levels point into its own storage: it may move, but a copy would point into the original.
@@ -36,7 +33,7 @@ class Tree {
   Tree(Tree&&) = default;
   Tree& operator=(Tree&&) = default;
 
-  double root() const { return root_; }
+  double root() const { return root_; }  // 0 if nothing has any mass
 
   // Tell that leaf node `node` changed; `refresh` then recomputes all that lies above.
   void touch(int64_t node) {
@@ -47,8 +44,9 @@ class Tree {
     dirty_.push_back(node);
   }
 
-  void touch_all() {
-    for (int64_t node = 0; node < levels_[0].nodes; ++node) touch(node);
+  // The same of the first leaf nodes; the others hold nothing.
+  void touch_first(int64_t nodes) {
+    for (int64_t node = 0; node < nodes; ++node) touch(node);
   }
 
   void refresh() {
@@ -84,13 +82,18 @@ class Tree {
     PSER_INLINE const double* node(int64_t i) const { return values + i * stride; }
   };
 
-  PSER_INLINE double reduced(const double* node) const { return reduce_ == Reduce::kSum ? sum16(node) : min16(node); }
+  // Nothing is 0 in both trees, so that a tree of zeros, which costs no memory yet, is an empty one.
+  PSER_INLINE double reduced(const double* node) const {
+    if (reduce_ == Reduce::kSum) return sum16(node);
+    const double least = min16(node);
+    return least < __builtin_inf() ? least : 0.0;
+  }
 
   PSER_INLINE void refresh_body() {
     for (size_t k = 0; k + 1 < levels_.size(); ++k) {
       double* parent_values = levels_[k + 1].writable;
-      std::vector<uint64_t>& here = dirty_bits_[k];
-      std::vector<uint64_t>& above = dirty_bits_[k + 1];
+      ZeroedArray<uint64_t>& here = dirty_bits_[k];
+      ZeroedArray<uint64_t>& above = dirty_bits_[k + 1];
       parents_.clear();
       for (int64_t node : dirty_) {
         here[node >> 6] = 0;
@@ -135,9 +138,9 @@ class Tree {
   Reduce reduce_;
   std::vector<Level> levels_;  // leaves first
   std::vector<ZeroedArray<double>> storage_;
-  std::vector<std::vector<uint64_t>> dirty_bits_;  // per level, one bit a node: is it in the list already?
+  std::vector<ZeroedArray<uint64_t>> dirty_bits_;  // per level, one bit a node: is it in the list already?
   std::vector<int64_t> dirty_, parents_;
-  double root_;
+  double root_ = 0.0;
 };
 
 }  // namespace pser

@@ -10,6 +10,8 @@
 
 namespace pser {
 
+constexpr double kLargestMassSum = 1e150;  // of more masses than could ever be seen, each 1e100 at most
+
 struct Counters {
   int64_t updates_applied = 0;
   int64_t updates_skipped_stale = 0;
@@ -17,8 +19,9 @@ struct Counters {
   double decayed_mass_lost = 0.0;  // how much of it that update took away
 
   bool sensible() const {
-    return updates_applied >= 0 && updates_skipped_stale >= 0 && std::isfinite(decayed_mass_seen) && decayed_mass_seen >= 0.0 &&
-           std::isfinite(decayed_mass_lost) && decayed_mass_lost >= 0.0;
+    const auto count = [](int64_t n) { return n >= 0 && n <= kLargestId; };
+    const auto mass = [](double m) { return m >= 0.0 && m <= kLargestMassSum; };
+    return count(updates_applied) && count(updates_skipped_stale) && mass(decayed_mass_seen) && mass(decayed_mass_lost);
   }
 };
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import errno
+import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +12,14 @@ from typing import BinaryIO
 
 from pser.errors import PserError
 
+_count = itertools.count()  # two threads may write to one name
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; on success it is synced and takes the place of `path`."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_count)}.part")
     try:
         with open(temporary, "wb") as file:
             yield file
@@ -25,6 +30,37 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Delete what killed processes left of writing to `path`."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.(\d+)(-\d+)?\.(part|tmp)")
+    with contextlib.suppress(OSError):  # a folder that cannot be read is told of when it is written to
+        for entry in list(os.scandir(path.parent)):
+            match = pattern.fullmatch(entry.name)
+            if match and not is_running(int(match[1])):
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def is_running(process: int) -> bool:
+    """Is there a process of this number? Where that cannot be asked, there may be."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder with all it holds; of a link to one, the link."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def sync_folder(folder: Path) -> None:

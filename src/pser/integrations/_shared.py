@@ -1,10 +1,9 @@
 """What every adapter needs: the library's version checked, β at a step, and an index as bytes."""
 
+import io
 import re
-import tempfile
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,15 +65,11 @@ def ids_in_slots(index: PriorityIndex, slots: NDArray[np.int64], error: type[Pse
 
 def index_to_bytes(index: PriorityIndex) -> bytes:
     """The file `PriorityIndex.save` writes, for libraries that save through their own format."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "index"
-        index.save(path)
-        return path.read_bytes()
+    stream = io.BytesIO()
+    index.save(stream)
+    return stream.getvalue()
 
 
 def index_from_bytes(data: Any) -> PriorityIndex:
     """The index that was saved; damaged bytes are refused."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "index"
-        path.write_bytes(bytes(data))
-        return PriorityIndex.load(path)
+    return PriorityIndex.load(io.BytesIO(bytes(data)))

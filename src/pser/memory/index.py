@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy.typing as npt
 
 from pser import _kernel
 from pser.errors import PserError, is_real, is_whole, require
-from pser.memory import forking, snapshot
+from pser.files import archive
+from pser.memory import forking, saving
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals
 from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
@@ -249,28 +249,29 @@ class PriorityIndex:
         if broken:
             raise AssertionError(f"broken invariant: {broken}")
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write all of it to one file, atomically; loading continues bit for bit."""
+    def save(self, path: archive.Place) -> None:
+        """Write all of it to one file, atomically, or to a binary stream; loading continues bit for bit."""
         with self.locked():
             settings = {
                 "capacity": self.capacity,
                 "num_streams": self.num_streams,
-                "prioritization": snapshot.to_json(self.prioritization),
+                "prioritization": saving.to_json(self.prioritization),
             }
-            snapshot.write(path, "PriorityIndex", settings, self.state(), self.state_arrays())
+            content = {"settings": settings, "state": self.state()}
+            archive.write(path, "PriorityIndex", content, self.state_arrays())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """The index that was saved; a damaged file is refused."""
-        with snapshot.open_reader(path, "PriorityIndex") as reader:
-            settings = reader.settings
-            index = cls(
-                settings["capacity"],
-                snapshot.prioritization_from_json(settings["prioritization"]),
-                num_streams=settings["num_streams"],
-            )
-            reader.fill(index.state_arrays(reader.state["next_id"]))
-            index.set_state(reader.state)
+    def load(cls, path: archive.Place) -> Self:
+        """The index that was saved, to a file or a stream; a damaged one is refused."""
+        with archive.reading(path, "PriorityIndex") as file:
+            settings, state = file.content["settings"], file.content["state"]
+            capacity, streams = settings["capacity"], settings["num_streams"]
+            check_saved_sizes(capacity, streams, state)
+            rule = saving.prioritization_from_json(settings["prioritization"])
+            file.require(saved_bytes(rule, capacity, state["next_id"]))
+            index = cls(capacity, rule, streams)
+            file.fill(index.state_arrays(state["next_id"]))
+            index.set_state(state)
         return index
 
     @contextlib.contextmanager
@@ -287,22 +288,39 @@ class PriorityIndex:
 
     def state(self) -> dict[str, Any]:
         """All that is not an array, ready for JSON."""
-        return {**self._kernel.get_state(), "rng": snapshot.rng_state(self._rng)}
+        return {**self._kernel.get_state(), "rng": saving.rng_state(self._rng)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a saved state, once the arrays were filled."""
         self._kernel.set_state(state)
-        self._use(snapshot.rng_from_state(state["rng"]))
+        self._use(saving.rng_from_state(state["rng"]))
 
     def state_arrays(self, next_id: int | None = None) -> dict[str, np.ndarray[Any, Any]]:
         """The slots in use, as bytes in place: read when saving, filled when loading."""
-        used = min(self.next_id if next_id is None else next_id, self.capacity)
-        blocks = -(-used // _kernel.FAN_OUT)
-        arrays = {"index": np.frombuffer(self._kernel.blocks(), np.uint8)[: blocks * _kernel.BLOCK_BYTES]}
+        used = saved_bytes(self.prioritization, self.capacity, self.next_id if next_id is None else next_id)
+        arrays = {"index": np.frombuffer(self._kernel.blocks(), np.uint8)}
         parts = self._kernel.decayed_parts()
-        return (
-            arrays if parts is None else {**arrays, "index/decayed": np.frombuffer(parts, np.float64)[:used]}
-        )
+        if parts is not None:
+            arrays["index/decayed"] = np.frombuffer(parts, np.float64)
+        return {name: array[: used[name] // array.itemsize] for name, array in arrays.items()}
+
+
+def saved_bytes(rule: Prioritization, capacity: int, next_id: int) -> dict[str, int]:
+    """How large the index's arrays are in a file, once `next_id` transitions were ever added."""
+    used = min(next_id, capacity)
+    sizes = {"index": -(-used // _kernel.FAN_OUT) * _kernel.BLOCK_BYTES}
+    if isinstance(rule, PSER) and rule.retain == "decayed":
+        sizes["index/decayed"] = used * 8
+    return sizes
+
+
+def check_saved_sizes(capacity: int, streams: int, state: dict[str, Any]) -> None:
+    """The sizes that a file names make sense, and nothing larger than it is will be allocated for them."""
+    check_sizes(capacity, streams, "num_streams")
+    saving.check_count(state["next_id"], "next_id")
+    require(
+        len(state["last_id"]) == streams, "a saved index knows every stream", streams, "use an older copy"
+    )
 
 
 def check_sizes(capacity: int, streams: int, streams_name: str) -> None:
@@ -340,7 +358,7 @@ def generator(seed: Any) -> np.random.Generator:
         raise PserError(
             f"seed must be a whole number from 0 on, None or a numpy.random.Generator, got {seed!r}: try 0"
         ) from None
-    snapshot.rng_state(rng)  # refuses now what could not be saved later
+    saving.rng_state(rng)  # refuses now what could not be saved later
     return rng
 
 

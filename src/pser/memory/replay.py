@@ -1,21 +1,31 @@
 """The replay memory: steps of one or many environments in, prioritized batches out."""
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from pser.errors import PserError, is_real, is_whole, require
-from pser.memory import snapshot
+from pser.files import archive
+from pser.files.container import array_of
+from pser.memory import saving
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, first_row
 from pser.memory.columns import Sizes, columns_of
-from pser.memory.index import LARGEST_BATCH, PriorityIndex, as_rows, check_sample, check_sizes, given_priority
+from pser.memory.index import (
+    LARGEST_BATCH,
+    PriorityIndex,
+    as_rows,
+    check_sample,
+    check_saved_sizes,
+    check_sizes,
+    given_priority,
+    saved_bytes,
+)
 from pser.memory.prioritization import PSER, Prioritization
-from pser.memory.storage import Storage
+from pser.memory.storage import Storage, layout_of, used_bytes
 from pser.memory.tensors import TensorBatch
 from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
 
@@ -53,13 +63,7 @@ class ReplayMemory:
             reward_dtype: float32 or float64, of rewards and discounts.
         """
         check_sizes(capacity, num_envs, "num_envs")
-        require(
-            is_whole(n_step) and 1 <= n_step <= 1024,
-            "n_step must be from 1 to 1024",
-            n_step,
-            "DQN uses 1, Rainbow 3",
-        )
-        require(is_real(gamma) and 0.0 <= gamma <= 1.0, "gamma must be from 0 to 1", gamma, "0.99 is usual")
+        check_steps(n_step, gamma)
         real = checked_dtype(reward_dtype)
         require(
             real in (np.float32, np.float64), "reward_dtype must be float32 or float64", real, "choose one"
@@ -235,43 +239,59 @@ class ReplayMemory:
         """Raise AssertionError if the memory contradicts itself."""
         self._index.check_invariants()
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write all of it to one file, atomically, without a second copy in memory; loading continues bit for bit."""
+    def save(self, path: archive.Place) -> None:
+        """Write all of it to one file, atomically, or to a binary stream; loading continues bit for bit.
+
+        It is written without a second copy in memory.
+        """
         settings = {
             "capacity": self.capacity,
-            "observation": [[name, snapshot.to_json(field)] for name, field in self._fields.items()],
-            "action": snapshot.to_json(self._action),
+            "observation": [[name, saving.to_json(field)] for name, field in self._fields.items()],
+            "action": saving.to_json(self._action),
             "num_envs": self.num_envs,
-            "prioritization": snapshot.to_json(self.prioritization),
+            "prioritization": saving.to_json(self.prioritization),
             "n_step": self.n_step,
             "gamma": self.gamma,
             "reward_dtype": self._real.str,
         }
         with self._index.locked():
             counters = self._storage.counters()
-            state = {**self._index.state(), "frames": counters}
+            content = {"settings": settings, "state": {**self._index.state(), "frames": counters}}
             arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id, counters)}
-            snapshot.write(path, "ReplayMemory", settings, state, arrays)
+            archive.write(path, "ReplayMemory", content, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """The memory that was saved; a damaged file is refused."""
-        with snapshot.open_reader(path, "ReplayMemory") as reader:
-            settings, state = reader.settings, reader.state
-            fields = {name: snapshot.field_from_json(field) for name, field in settings["observation"]}
-            memory = cls(
-                settings["capacity"],
-                fields.get(WHOLE, fields),
-                snapshot.field_from_json(settings["action"]),
-                settings["num_envs"],
-                snapshot.prioritization_from_json(settings["prioritization"]),
-                settings["n_step"],
-                settings["gamma"],
-                reward_dtype=np.dtype(settings["reward_dtype"]),
+    def load(cls, path: archive.Place) -> Self:
+        """The memory that was saved, to a file or a stream; a damaged one is refused."""
+        with archive.reading(path, "ReplayMemory") as file:
+            settings, state = file.content["settings"], file.content["state"]
+            saved = {name: saving.field_from_json(field) for name, field in settings["observation"]}
+            fields = observation_fields(saved.get(WHOLE, saved))
+            action, real = (
+                saving.field_from_json(settings["action"]),
+                array_of(settings["reward_dtype"], [])[0],
             )
-            next_id = state["next_id"]
-            used = memory._storage.used(next_id, state["frames"])
-            reader.fill({**memory._index.state_arrays(next_id), **used})
+            capacity, envs, n_step = settings["capacity"], settings["num_envs"], settings["n_step"]
+            next_id, counters = state["next_id"], state["frames"]
+            rule = saving.prioritization_from_json(settings["prioritization"])
+            check_saved_sizes(capacity, envs, state)
+            check_steps(n_step, settings["gamma"])
+            sizes = Sizes(capacity, envs, n_step)
+            layout = layout_of(columns_of(fields, sizes), action_field(action), sizes, real)
+            expected = saved_bytes(rule, capacity, next_id) | used_bytes(layout, next_id, counters)
+            file.require(expected)  # before anything of such a size is allocated
+            memory = cls(
+                capacity,
+                fields.get(WHOLE, fields),
+                action,
+                envs,
+                rule,
+                n_step,
+                settings["gamma"],
+                reward_dtype=real,
+            )
+            file.fill({**memory._index.state_arrays(next_id), **memory._storage.used(next_id, counters)})
+            memory._storage.check(next_id, counters)
             memory._index.set_state(state)
         return memory
 
@@ -286,6 +306,17 @@ class ReplayMemory:
         return [
             _rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._fields.items()
         ]
+
+
+def check_steps(n_step: int, gamma: float) -> None:
+    """Returns of so many steps, discounted so, make sense."""
+    require(
+        is_whole(n_step) and 1 <= n_step <= 1024,
+        "n_step must be from 1 to 1024",
+        n_step,
+        "DQN uses 1, Rainbow 3",
+    )
+    require(is_real(gamma) and 0.0 <= gamma <= 1.0, "gamma must be from 0 to 1", gamma, "0.99 is usual")
 
 
 def _rows_of(field: Field, value: Any, rows: int, what: str) -> npt.NDArray[Any]:

@@ -1,11 +1,14 @@
 """The arrays behind a memory: laid out and allocated here, written by the kernel, saved by name."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from pser import _kernel
+from pser.errors import PserError, require
 from pser.memory.columns import Column, Sizes, Stored, row_bytes, zeros
+from pser.memory.saving import check_count
 from pser.spec import Array
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -76,6 +79,20 @@ def used_lengths(layout: Layout, next_id: int, counters: dict[str, int]) -> dict
     }
 
 
+def used_bytes(layout: Layout, next_id: int, counters: dict[str, int]) -> dict[str, int]:
+    """How large each array is in a file."""
+    names = counter_names(layout)
+    if sorted(counters) != sorted(names):
+        raise PserError(f"the counters saved must be {names}, got {list(counters)}: use an older copy")
+    for name in names:
+        check_count(counters[name], name)
+    lengths = used_lengths(layout, next_id, counters)
+    sizes = {}
+    for name, stored in layout.items():
+        sizes[name] = lengths[name] * math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize
+    return sizes
+
+
 class Storage:
     """Every array of a memory and the kernel's store that writes them."""
 
@@ -117,3 +134,15 @@ class Storage:
         """The part of each array that holds anything, in place."""
         lengths = used_lengths(self._layout, next_id, counters)
         return {name: array[: lengths[name]] for name, array in self.arrays.items()}
+
+    def check(self, next_id: int, counters: dict[str, int]) -> None:
+        """Refuse arrays, just read from a file, that no history of a memory could have left behind."""
+        require(
+            self.counters() == counters, "a ring has taken as many frames as it counts", counters, "damaged"
+        )
+        for name, array in self.used(next_id, counters).items():
+            if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+                raise PserError(f"a flag must be 0 or 1, array {name!r} has others: use an older copy")
+        wrong = self.kernel.damage(min(next_id, self._layout["reward/rows"].shape[0]))
+        if wrong:
+            raise PserError(f"{wrong}: use an older copy")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pser
 from pser.errors import PserError
-from pser.files.atomic import sync_folder
+from pser.files.atomic import remove_folder, sync_folder
 from pser.files.container import read_container, write_container
 
 KEPT = 2
@@ -33,7 +33,7 @@ class Checkpoint:
 
 def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: "pser.ReplayMemory") -> Path:
     """Write the checkpoint of this moment, then forget all but the newest two."""
-    folder.mkdir(exist_ok=True)
+    folder.resolve().mkdir(exist_ok=True)  # a link to a folder will do, also to one to be made
     target, temporary = folder / f"{PREFIX}{frames:012d}", folder / f".writing-{os.getpid()}"
     remove_leftovers(folder)
     temporary.mkdir()
@@ -42,14 +42,14 @@ def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: "
         write_container(temporary / STATE, state)
         sync_folder(temporary)
         if target.exists():  # from before a fallback to an older checkpoint
-            shutil.rmtree(target)
+            remove_folder(target)
         os.rename(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(folder)
     for path in checkpoint_paths(folder)[KEPT:]:
-        shutil.rmtree(path)
+        remove_folder(path)
     return target
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import pser
 from pser.errors import PserError
 from pser.files.container import read_container, write_container
-from pser.memory.snapshot import to_json
+from pser.memory.saving import to_json
 from pser.records.pictures import MOST_PER_EPISODE, Pictures, take_pictures
 
 FORMAT = 1

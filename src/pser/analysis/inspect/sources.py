@@ -8,7 +8,7 @@ import numpy as np
 
 import pser
 from pser.errors import PserError
-from pser.files.container import MAGIC
+from pser.files.container import is_container
 from pser.records.checkpoint import MEMORY, checkpoint_paths
 from pser.records.folder import RunFolder
 from pser.records.inspection import PREFIX, Inspection, inspect_memory, inspection_paths, read_inspection
@@ -83,7 +83,6 @@ def _frames(path: Path) -> int:
 
 
 def _read_file(path: Path, frames: int | None, picture_steps: int) -> Inspection:
-    with open(path, "rb") as file:
-        if file.read(len(MAGIC)) == MAGIC:
-            return read_inspection(path)
+    if is_container(path):
+        return read_inspection(path)
     return inspect_memory(pser.ReplayMemory.load(path), frames=frames, picture_steps=picture_steps)

@@ -1,0 +1,141 @@
+"""What must hold for a file, whatever it says: it is refused as damaged, or what it gives works."""
+
+import io
+
+import numpy as np
+
+import pser
+from pser.errors import PserError
+from pser.files.container import read_container, write_container
+
+FEW = 4096  # transitions: more are not walked through one by one
+
+
+def seeds() -> list[bytes]:
+    """Small files of every kind, with open episodes, pending steps, evictions."""
+    made = [
+        _memory(kind, n_step, frames)
+        for n_step in (1, 3)
+        for frames in (True, False, "both")
+        for kind in _rules(n_step)
+    ]
+    return made + [_index(rule) for rule in _rules(1) + _rules(3)] + [_state()]
+
+
+def _rules(n_step):
+    if n_step == 1:
+        return [pser.PSER(), pser.PER(variant="rank")]
+    return [pser.PSER(weights="memory", decay="add"), pser.Uniform()]
+
+
+def _memory(rule, n_step, frames) -> bytes:
+    fields = {
+        "screen": pser.Frames((2,), stack=2),
+        "speed": pser.Array((2,), np.float32),
+        "on": pser.Array((), np.bool_),
+    }
+    space = {True: fields["screen"], False: fields["speed"], "both": fields}[frames]
+    memory = pser.ReplayMemory(10, space, num_envs=2, prioritization=rule, n_step=n_step, seed=0)
+    _play(memory, frames, 14)
+    return _saved(memory)
+
+
+def _play(memory, frames, steps) -> None:
+    stack = np.zeros((memory.num_envs, 2, 2), np.uint8)
+    off = np.zeros(memory.num_envs, bool)
+    for t in range(steps):
+        newest = np.full((memory.num_envs, 1, 2), t + 1, np.uint8)
+        following = np.concatenate([stack[:, 1:], newest], axis=1)
+        speed = np.full((memory.num_envs, 2), t, np.float32)
+        both = [{"screen": s, "speed": speed, "on": off} for s in (stack, following)]
+        now, then = {True: (stack, following), False: (speed, speed + 1), "both": both}[frames]
+        memory.add(now, np.arange(memory.num_envs), np.ones(memory.num_envs), then, off, off | (t % 5 == 4))
+        stack = following
+    if len(memory):
+        memory.update_priorities(memory.sample(4).ids, np.arange(4.0))
+
+
+def _index(rule) -> bytes:
+    index = pser.PriorityIndex(10, rule, num_streams=2, seed=0)
+    for t in range(9):
+        index.append([t % 4 == 0] * 2)
+    index.update(index.sample(4)[0], np.arange(4.0))
+    return _saved(index)
+
+
+def _state() -> bytes:
+    stream = io.BytesIO()
+    write_container(
+        stream, {"n": 3, "deep": {"a": np.arange(6.0).reshape(2, 3), "b": [np.zeros(2, np.uint8), None]}}
+    )
+    return stream.getvalue()
+
+
+def _saved(thing) -> bytes:
+    stream = io.BytesIO()
+    thing.save(stream)
+    return stream.getvalue()
+
+
+def try_file(data: bytes) -> str:
+    """Load the bytes as what they say they are; use what comes out. Anything but a PserError is a fault."""
+    loaders = {
+        b'"ReplayMemory"': (pser.ReplayMemory.load, _use_memory),
+        b'"PriorityIndex"': (pser.PriorityIndex.load, _use_index),
+        b'"State"': (read_container, lambda _: None),
+    }
+    named = [pair for kind, pair in loaders.items() if kind in data[:64]]
+    result = "refused"
+    for load, use in named or loaders.values():
+        try:
+            thing = load(io.BytesIO(data))
+        except PserError as error:
+            if "\n" in str(error):
+                raise AssertionError(f"more than one line: {error}") from error
+        else:
+            result = "loaded"
+            use(thing)
+    return result
+
+
+def _use_memory(memory) -> None:
+    _use_index(memory.index)
+    fields = memory._fields
+    sizes = sum(int(np.prod(field.row_shape)) * field.dtype.itemsize for field in fields.values())
+    if memory.num_envs > 64 or sizes > 2**16 or memory.capacity > FEW:
+        return
+    if len(memory):
+        memory.sample(3)
+
+    def rows(value):
+        made = {
+            name: np.full((memory.num_envs, *field.row_shape), value, field.dtype)
+            for name, field in fields.items()
+        }
+        return made.get("", made)
+
+    action = np.zeros((memory.num_envs, *memory._action.shape), memory._action.dtype)
+    flags = np.zeros(memory.num_envs, bool)
+    for t in range(3):
+        memory.add(rows(1), action, np.zeros(memory.num_envs), rows(1), flags, flags | (t == 1))
+    memory.end_episodes()
+    memory.check_invariants()
+    if len(memory):
+        memory.sample(3)
+    stats = memory.stats()
+    if (
+        max(stats["added"], stats["updates_applied"], stats["updates_skipped_stale"]) < 2**61
+    ):  # else a count may be full
+        pser.ReplayMemory.load(io.BytesIO(_saved(memory)))
+
+
+def _use_index(index) -> None:
+    if index.capacity > FEW:
+        return
+    index.check_invariants()
+    if len(index):
+        ids, weights = index.sample(5)
+        assert ((weights > 0) & (weights <= 1)).all()
+        index.update(ids, np.linspace(-2, 2, 5))
+        index.check_invariants()
+    index.stats()
