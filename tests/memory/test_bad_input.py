@@ -51,6 +51,8 @@ def refused(call, *args, match=None, **kwargs):
         {"decay": "sum"},
         {"decay": None},
         {"decay_from": "delta"},
+        {"retain": "some"},
+        {"retain": None},
         {"weights": "all"},
     ],
     ids=str,

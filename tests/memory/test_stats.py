@@ -33,6 +33,10 @@ KEYS = {
     "replays_mean",
     "replays_max",
     "never_replayed_share",
+    "mass_from_insertion",
+    "mass_from_retention",
+    "mass_from_td_error",
+    "mass_from_decay",
     "updates_applied",
     "updates_skipped_stale",
 }
@@ -75,6 +79,57 @@ def test_share_of_mass_that_came_from_backward_decay():
     assert index.stats()["decayed_share"] == 0.0
     update_both(index, model, [2], [8.0])  # 2, 4, 8: of these 1 and 3 came by decay
     assert index.stats()["decayed_share"] == pytest.approx(4 / 14)
+
+
+def by_source(index):
+    stats = index.stats()
+    return [round(stats[f"mass_from_{name}"], 9) for name in ("insertion", "retention", "td_error", "decay")]
+
+
+def test_mass_by_source_counts_every_transition_once():
+    index, model = index_pair(4, alpha=1.0, eps=0.0, eta=0.5, rho=0.5, window=5, decay_on_insert=False)
+    assert by_source(index) == [0.0, 0.0, 0.0, 0.0]
+    for i in range(4):
+        append_both(index, model, [i < 2], priority=[1.0])
+    assert by_source(index) == [1.0, 0.0, 0.0, 0.0]
+    update_both(index, model, [3], [8.0])  # 1, 2, 4, 8: two of them raised by decay
+    assert by_source(index) == [round(1 / 15, 9), 0.0, round(8 / 15, 9), round(6 / 15, 9)]
+    update_both(index, model, [2], [0.0])  # η keeps 2 of 4
+    assert by_source(index) == [round(1 / 13, 9), round(2 / 13, 9), round(8 / 13, 9), round(2 / 13, 9)]
+    update_both(
+        index, model, [2], [8.0]
+    )  # and its own error takes over; what reaches 1 (4) is more than its 2
+    assert by_source(index) == [round(1 / 21, 9), 0.0, round(16 / 21, 9), round(4 / 21, 9)]
+
+
+def test_a_tie_between_retention_and_the_td_error_is_the_td_errors():
+    index, model = index_pair(2, alpha=1.0, eps=0.0, eta=0.5, window=0)
+    append_both(index, model, [True], priority=[1.0])
+    update_both(index, model, [0], [0.5])
+    assert by_source(index) == [0.0, 0.0, 1.0, 0.0]
+
+
+def test_a_decay_that_raises_nothing_leaves_the_source():
+    index, model = index_pair(2, alpha=1.0, eps=0.0, eta=0.0, rho=0.5, window=5, decay_on_insert=False)
+    for i in range(2):
+        append_both(index, model, [i == 0], priority=[1.0])
+    update_both(index, model, [1], [2.0])  # hands down just what is held
+    assert by_source(index) == [round(1 / 3, 9), 0.0, round(2 / 3, 9), 0.0]
+
+
+def test_without_any_mass_the_shares_are_those_of_uniform_sampling():
+    index, model = index_pair(4, eps=0.0, eta=0.0, window=0)
+    for _ in range(4):
+        append_both(index, model, [True], priority=[0.0])
+    update_both(index, model, [0], [0.0])
+    assert by_source(index) == [0.75, 0.0, 0.25, 0.0]
+
+
+def test_uniform_replay_heeds_no_td_error():
+    index, model = index_pair(2, kind="uniform")
+    append_both(index, model, [True])
+    update_both(index, model, [0], [5.0])
+    assert by_source(index) == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_collapse_meters_the_decayed_mass_lost_at_the_next_update():
