@@ -1,5 +1,7 @@
 """SEMANTICS: one thread may add while another samples and updates. A short stress."""
 
+import os
+import signal
 import threading
 import time
 
@@ -134,6 +136,94 @@ def test_adding_while_sampling_and_updating_a_memory_never_mixes_transitions(fra
 
     run_together(add, learn, watch)
     memory.check_invariants()
+
+
+def numbered_memory(capacity=400):
+    """Every part of a transition is its number, so that a torn batch is seen."""
+    memory = pser.ReplayMemory(capacity, pser.Array((8,), np.int64), seed=0)
+    for t in range(capacity):
+        memory.add(np.full(8, t), t, float(t), np.full(8, t + 1), False, False)
+    return memory
+
+
+def assert_whole(batch):
+    number = batch.ids
+    assert (batch.action == number).all()
+    assert (batch.reward == number).all()
+    assert (batch.observation == number[:, None]).all()
+    assert (batch.next_observation == number[:, None] + 1).all()
+
+
+def test_threads_that_sample_one_size_do_not_tear_each_others_batches():
+    memory = numbered_memory()
+
+    def learn(stop):
+        while not stop.is_set():
+            batch = memory.sample(64)
+            assert_whole(batch)
+            time.sleep(0)
+            assert_whole(batch)
+
+    run_together(learn, learn, learn)
+
+
+def test_threads_may_sample_many_sizes():
+    memory = numbered_memory()
+
+    def learn(stop):
+        rng = np.random.default_rng()
+        while not stop.is_set():
+            batch = memory.sample(int(rng.integers(1, 40)))
+            assert_whole(batch)
+
+    run_together(learn, learn, learn, learn)
+
+
+def test_a_batch_lives_until_its_own_thread_samples_that_size_again():
+    memory = numbered_memory()
+    batch = memory.sample(16)
+    before = batch.ids.copy()
+    other = threading.Thread(target=lambda: [memory.sample(16) for _ in range(20)])
+    other.start()
+    other.join()
+    memory.sample(17)
+    assert (batch.ids == before).all()
+    again = memory.sample(16)
+    assert np.shares_memory(again.ids, batch.ids)
+    assert not np.shares_memory(memory.sample(16, copy=True).ids, batch.ids)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded")
+def test_a_child_forked_while_others_sample_and_add_can_use_the_memory():
+    memory = numbered_memory()
+    failed = []
+
+    def learn(stop):
+        while not stop.is_set():
+            memory.update_priorities(memory.sample(64).ids, np.ones(64))
+
+    def add(stop):
+        while not stop.is_set():
+            memory.add(np.zeros(8, np.int64), 0, 0.0, np.zeros(8, np.int64), False, False)
+
+    def fork(stop):
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                try:
+                    signal.alarm(30)  # a child that hangs is killed, and seen
+                    memory.sample(32)
+                    memory.add(np.zeros(8, np.int64), 0, 0.0, np.zeros(8, np.int64), False, False)
+                    memory.check_invariants()
+                    os._exit(0)
+                except BaseException:
+                    os._exit(1)
+            failed.append(os.waitpid(child, 0)[1])
+        stop.set()
+
+    run_together(learn, add, fork)
+    assert failed == [0] * 10
 
 
 def test_saving_while_another_thread_adds_gives_a_whole_memory(tmp_path):

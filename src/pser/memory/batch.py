@@ -1,5 +1,6 @@
 """What `sample` returns, and the buffers it is written to."""
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,6 +85,23 @@ class BatchBuffers:
             now=[part.filled[0] for part in parts.values()],
             next=[part.filled[1] for part in parts.values()],
         )
+
+
+KEPT_SIZES = 8
+"""Batch sizes whose buffers a thread keeps for reuse."""
+
+
+class ThreadBuffers(threading.local):
+    """The batches that a thread fills again and again: each thread sees its own, so none tears another's."""
+
+    def __init__(self) -> None:
+        self.of_size: dict[int, BatchBuffers] = {}
+
+    def keep(self, size: int, buffers: BatchBuffers) -> None:
+        """Use these for every batch of this size, in place of those kept longest."""
+        if len(self.of_size) == KEPT_SIZES:
+            self.of_size.pop(next(iter(self.of_size)))
+        self.of_size[size] = buffers
 
 
 def first_row(batch: Batch) -> Batch:

@@ -12,7 +12,7 @@ from pser.files.container import array_of
 from pser.memory import saving
 from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
-from pser.memory.batch import Batch, BatchBuffers, first_row
+from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.columns import Sizes, columns_of
 from pser.memory.index import (
     LARGEST_BATCH,
@@ -28,9 +28,6 @@ from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.storage import Storage, layout_of, used_bytes
 from pser.memory.tensors import TensorBatch
 from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
-
-KEPT_BUFFERS = 8
-"""Batch sizes whose buffers are kept for reuse."""
 
 
 class ReplayMemory:
@@ -83,7 +80,7 @@ class ReplayMemory:
         self._storage = Storage(
             self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
         )
-        self._buffers: dict[int, BatchBuffers] = {}
+        self._buffers = ThreadBuffers()
         # One environment is reset by its owner; frames that do not follow from the stack before are refused anyway.
         resets = self.num_envs > 1 and not any(isinstance(field, Frames) for field in self._fields.values())
         self._watch = AutoresetWatch() if resets else None
@@ -169,8 +166,9 @@ class ReplayMemory:
     ) -> Batch | TensorBatch:
         """Draw transitions with replacement by P(i) = p_i^α / Σ p_k^α.
 
-        The batch's arrays are reused by the next sample of the same size, unless `copy` asks for fresh ones.
-        `out="torch"` gives tensors over the same numbers, as `Batch.torch` does.
+        The batch's arrays are filled again by the next sample of the same size in the same thread, unless `copy` asks
+        for fresh ones: hand a batch to another thread only as a copy. `out="torch"` gives tensors over the same
+        numbers, as `Batch.torch` does.
         """
         if out not in ("numpy", "torch"):
             raise PserError(f"out must be 'numpy' or 'torch', got {out!r}: for another device use batch.to")
@@ -180,20 +178,19 @@ class ReplayMemory:
             or not (1 <= batch_size <= LARGEST_BATCH and 0.0 <= beta <= 1.0)
         ):
             check_sample(batch_size, beta)
-        buffers = None if copy else self._buffers.get(batch_size)
+        buffers = None if copy else self._buffers.of_size.get(batch_size)
         if buffers is None:
-            try:
-                buffers = BatchBuffers(batch_size, self._columns, self._action, self._real)
-            except MemoryError:
-                raise PserError(
-                    f"a batch of {batch_size} transitions must fit into memory: lower batch_size"
-                ) from None
+            buffers = self._new_buffers(batch_size)
             if not copy:
-                if len(self._buffers) == KEPT_BUFFERS:
-                    self._buffers.pop(next(iter(self._buffers)))
-                self._buffers[batch_size] = buffers
+                self._buffers.keep(batch_size, buffers)
         self._storage.kernel.sample(self._index._draws, beta, buffers.outputs)
         return buffers.batch if out == "numpy" else buffers.batch.torch()
+
+    def _new_buffers(self, size: int) -> BatchBuffers:
+        try:
+            return BatchBuffers(size, self._columns, self._action, self._real)
+        except MemoryError:
+            raise PserError(f"a batch of {size} transitions must fit into memory: lower batch_size") from None
 
     def __getitem__(self, ids: Any) -> Batch:
         """The transitions with these ids, as a batch of their own; of a single id, without the row axis.
@@ -201,7 +198,7 @@ class ReplayMemory:
         Nobody sampled them: the weights are 1. An id that is not in memory is an error.
         """
         wanted = as_ids(ids)
-        buffers = BatchBuffers(wanted.size, self._columns, self._action, self._real)
+        buffers = self._new_buffers(wanted.size)
         buffers.batch.ids[:] = wanted.reshape(-1)
         buffers.batch.weights[:] = 1.0
         if wanted.size:
