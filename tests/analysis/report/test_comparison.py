@@ -164,3 +164,21 @@ def test_same_seed_gives_the_same_intervals(tmp_path):
     write_sweep(tmp_path, seeds=5, noise=8.0)
     assert compared(tmp_path)[2] == compared(tmp_path)[2]
     assert compared(tmp_path)[2] != compared(tmp_path, seed=1)[2]
+
+
+def test_shuffles_are_enough_for_the_number_of_comparisons(tmp_path):
+    write_sweep(tmp_path, envs=("minatar:breakout", "minatar:asterix"), seeds=6, noise=0.1)
+    runs = load_runs([tmp_path])
+    board = build_scoreboard(runs, 0.0)
+    comparison = compare(board, runs, kind="final", rng=np.random.default_rng(0), resamples=20)
+    assert comparison.pairs[0].arrangements > 20_000  # too many to count, so they are sampled
+    assert all(pair.shown for pair in comparison.pairs)
+
+
+def test_words_say_that_few_seeds_hardly_show_anything_among_many_comparisons(tmp_path):
+    write_sweep(tmp_path, seeds=4, noise=0.1)
+    first = words_of(tmp_path)[0]
+    assert first.startswith(
+        "No difference shown between PSER_MaxPrio_MAX and PER_MaxPrio on minatar:breakout (p = 0.086)"
+    )
+    assert "Among 3 comparisons so few seeds can hardly show one" in first

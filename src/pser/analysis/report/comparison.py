@@ -70,6 +70,8 @@ class Pair:
     """Permutation test, two-sided. With one seed a side and game it is a sign test over games."""
     corrected: float
     """The same, corrected for all pairs compared (Holm 1979)."""
+    comparisons: int
+    """How many pairs were compared."""
     arrangements: int
     """Luck gives a clean sweep once in so many: what these seeds could prove at best."""
     means: dict[str, tuple[float, float]]
@@ -139,14 +141,20 @@ def compare(
     ]
     summaries = [_summary(board, label, shared, kind, rng, resamples) for label in everywhere if shared]
     parts = {part.name: part for part in runs.parts}
-    pairs = [
-        pair
+    compared = [
+        (x, y)
         for index, x in enumerate(present)
         for y in present[index + 1 :]
-        if _comparable(parts[x], parts[y]) and (pair := _pair(board, x, y, kind, rng, resamples)) is not None
+        if _comparable(parts[x], parts[y])
     ]
+    # So many shuffles that a corrected p-value can fall well below SIGNIFICANT, however many the pairs.
+    shuffles = max(resamples, 60 * len(compared))
+    found = [_pair(board, x, y, kind, rng, resamples, shuffles) for x, y in compared]
+    pairs = [pair for pair in found if pair is not None]
     corrected = holm([pair.p_value for pair in pairs])
-    pairs = [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
+    pairs = [
+        replace(pair, corrected=p, comparisons=len(pairs)) for pair, p in zip(pairs, corrected, strict=True)
+    ]
     return Comparison(
         kind=kind, scale=board.scale_kind(), envs=shared, labels=tuple(summaries), pairs=tuple(pairs)
     )
@@ -182,7 +190,13 @@ def _summary(
 
 
 def _pair(
-    board: Scoreboard, x: str, y: str, kind: ScoreKind, rng: np.random.Generator, resamples: int
+    board: Scoreboard,
+    x: str,
+    y: str,
+    kind: ScoreKind,
+    rng: np.random.Generator,
+    resamples: int,
+    shuffles: int,
 ) -> Pair | None:
     both = [b for b in board.boards if {x, y} <= set(b.labels())]
     if not both:
@@ -191,7 +205,7 @@ def _pair(
     seeds_x, seeds_y = ([len(task) for task in side] for side in (xs, ys))
     # Too few seeds to show any difference are too few for an interval.
     enough = min(*seeds_x, *seeds_y) > 1 and 2.0 / arrangements(xs, ys) <= SIGNIFICANT
-    p_value = permutation_p_value(xs, ys, rng, permutations=resamples)
+    p_value = permutation_p_value(xs, ys, rng, permutations=shuffles)
     return Pair(
         x=x,
         y=y,
@@ -206,6 +220,7 @@ def _pair(
         ),
         p_value=p_value,
         corrected=p_value,
+        comparisons=1,
         arrangements=arrangements(xs, ys),
         means={b.env: (float(a.mean()), float(c.mean())) for b, a, c in zip(both, xs, ys, strict=True)},
     )

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import pser
 from pser.analysis.report import captions
@@ -30,6 +30,7 @@ from pser.analysis.report.tables import (
 def render_html(report: Report) -> str:
     """The whole page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    environment.filters["breakable"] = breakable
     return environment.from_string(_packaged("report/page.html.j2")).render(_context(report))
 
 
@@ -72,6 +73,11 @@ def _context(report: Report) -> dict[str, Any]:
         "js": Markup(_packaged("report/page.js")),
         "data": Markup(script_json(payload(report, own))),
     }  # fmt: skip
+
+
+def breakable(text: str) -> Markup:
+    """Text that a narrow column may break after an underscore."""
+    return Markup(escape(text).replace("_", Markup("_<wbr>")))
 
 
 def script_json(document: dict[str, Any]) -> str:

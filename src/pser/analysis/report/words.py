@@ -108,14 +108,19 @@ def _means(pair: Pair) -> str:
 
 def _what_seeds_can_do(pair: Pair) -> str:
     """Whether so few seeds could have shown a difference at all."""
-    if pair.smallest_p_value <= SIGNIFICANT:
-        return ""
-    if pair.single_seed:
+    best = pair.smallest_p_value
+    sweep = "even if every run of one beat every run of the other"
+    if best > SIGNIFICANT and pair.single_seed:
         return "A single seed a side cannot show one: another seed may turn it round."
-    return (
-        "So few seeds cannot show one: even if every run of one beat every run of the other, "
-        f"{p_text(pair.smallest_p_value)}."
-    )
+    if best > SIGNIFICANT:
+        return f"So few seeds cannot show one: {sweep}, {p_text(best)}."
+    if best * pair.comparisons > SIGNIFICANT:
+        corrected = p_text(min(1.0, best * pair.comparisons))
+        return (
+            f"Among {pair.comparisons} comparisons so few seeds can hardly show one: {sweep}, {corrected} "
+            "after correction."
+        )
+    return ""
 
 
 def _games(envs: Sequence[str]) -> str:

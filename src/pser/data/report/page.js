@@ -212,7 +212,8 @@
     chart.plot?.destroy();
     chart.figure.replaceChildren();
     const caption = document.createElement("figcaption"), title = document.createElement("span");
-    title.textContent = spec.title || "";
+    title.textContent = (small && spec.brief) || spec.title || "";
+    title.title = spec.title || "";
     caption.append(title);
     if (chart.figure.parentElement.classList.contains("small")) {
       caption.append(button(small ? "⤢" : "⤡", "enlarge", small ? "Larger, with a legend" : "Small again", () => {
@@ -312,11 +313,14 @@
     ...curve, mean: rescale(env, curve.mean), low: rescale(env, curve.low), high: rescale(env, curve.high),
     lines: curve.lines && Object.fromEntries(Object.entries(curve.lines).map(([run, values]) => [run, rescale(env, values)])),
   });
+  const family = data.envs[0]?.name.split(":")[0] + ":"; // in small panels a family that all share is left out
+  const shortName = (name) => (data.envs.every((env) => env.name.startsWith(family)) ? name.slice(family.length) : name);
   function curveSpec(env, part) {
     const found = env.returns[returnsSelect.value];
     const belongs = (curve) => !part || data.labels[curve.label][panelsSelect.value] === part;
     return {
       title: part ? `${env.name}: ${part}` : env.name,
+      brief: part ? `${shortName(env.name)}: ${part}` : shortName(env.name),
       file: `${env.name} ${part || ""} ${returnsSelect.value} returns`,
       x: { name: "frames", values: found ? found.frames : [] },
       unit: unitNow(),
