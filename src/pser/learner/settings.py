@@ -246,6 +246,8 @@ class RunSettings:
     """Threads of the network on the CPU."""
     tensorboard: bool = True
     """Write TensorBoard events (needs the tensorboard package; without it, none are written)."""
+    track: Literal["none", "wandb", "trackio"] = "none"
+    """Send the numbers of the records to Weights & Biases or trackio as well (needs that package)."""
 
     def __post_init__(self) -> None:
         _at_least(self, 0, "seed", "checkpoint_period_frames", "inspect_period_frames")

@@ -26,15 +26,22 @@ class TensorBoard:
 
     def add(self, group: str, row: dict[str, Any]) -> None:
         """Write the numbers of a row at its frames; nested rows under nested names."""
-        if self._writer is None:
-            return
-        for name, value in row.items():
-            if isinstance(value, dict):
-                self.add(f"{group}/{name}", {"frames": row["frames"], **value})
-            elif isinstance(value, int | float) and name != "frames":
-                self._writer.add_scalar(f"{group}/{name}", value, row["frames"])
+        if self._writer is not None:
+            for name, value in numbers_of(group, row).items():
+                self._writer.add_scalar(name, value, row["frames"])
 
     def close(self) -> None:
         """Write what is pending and close the file."""
         if self._writer is not None:
             self._writer.close()
+
+
+def numbers_of(group: str, row: dict[str, Any]) -> dict[str, float]:
+    """The numbers of a row but its frames, nested rows under nested names: {"train/memory/size": 3}."""
+    numbers: dict[str, float] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            numbers |= numbers_of(f"{group}/{name}", value)
+        elif isinstance(value, int | float) and name != "frames":
+            numbers[f"{group}/{name}"] = value
+    return numbers

@@ -23,7 +23,7 @@ from pser.records.folder import RunFolder
 from pser.records.inspection import forget_inspections_after, inspect_memory, write_inspection
 from pser.records.jsonl import JsonLines
 from pser.records.snapshot import Snapshot, write_snapshot
-from pser.records.tensorboard import TensorBoard
+from pser.records.trackers import Trackers
 from pser.run.progress import Progress
 from pser.run.stopping import StopSignals
 
@@ -61,7 +61,7 @@ class Session:
         forget_inspections_after(folder.inspections, frames)
         self.train = JsonLines(folder.train, positions["train"])
         self.evaluations = JsonLines(folder.evaluations, positions["eval"])
-        self.tensorboard = TensorBoard(folder.tensorboard, enabled=settings.run.tensorboard, frames=frames)
+        self.trackers = Trackers(folder, settings, frames)
 
     def carry_out(self, budget: int) -> Iterator[Event]:
         """Train until the budget is spent or the run is asked to stop, listening to each event on its way."""
@@ -81,7 +81,7 @@ class Session:
         match event:
             case IntervalLogged(row=row):
                 self.train.append(row)
-                self.tensorboard.add("train", row)
+                self.trackers.add("train", row)
                 self.progress.logged(row)
             case EvaluationDue(frames=frames):
                 self._evaluate(frames)
@@ -113,7 +113,7 @@ class Session:
             write_snapshot(self.folder, "best", self.best)
         row = {"frames": frames, **result, "best": is_best}
         self.evaluations.append(row)
-        self.tensorboard.add("eval", {key: value for key, value in row.items() if key != "best"})
+        self.trackers.add("eval", {key: value for key, value in row.items() if key != "best"})
         self.progress.evaluated(row)
 
     def _measured(self, frames: int) -> dict[str, Any]:
@@ -172,4 +172,4 @@ class Session:
         """Close the files."""
         self.train.close()
         self.evaluations.close()
-        self.tensorboard.close()
+        self.trackers.close()

@@ -19,6 +19,7 @@ from pser.records.checkpoint import Checkpoint, read_newest_checkpoint
 from pser.records.edits import refuse_edited
 from pser.records.folder import RunFolder
 from pser.records.manifest import budget_of, build_manifest, read_manifest, settings_of, write_manifest
+from pser.records.trackers import require_tracker
 from pser.records.trust import refuse_imports
 from pser.run.progress import Progress
 from pser.run.session import Session
@@ -38,6 +39,7 @@ def start_run(
         trainer = build_trainer(settings, game)
         if settings.evaluation.eval_period_frames:
             evaluation_game(settings).close()
+        require_tracker(settings.run.track)
         manifest = build_manifest(settings, preset, command)
         folder.create()
         require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
