@@ -176,7 +176,7 @@ nb::dict index_columns(Index& self) {
       const Record& r = self.record(slot);
       priority.push_back(r.priority);
       own_mass.push_back(r.own_mass);
-      replays.push_back(r.replays);
+      replays.push_back(r.replays());
       back.push_back(self.back(slot));
     }
   }

@@ -38,7 +38,7 @@ class Checking : public Updating {
       const double right = rules_.kind == Kind::kProportional ? power(r.priority, rules_.alpha) : 1.0;
       if (!(std::fabs(mass(slot) - right) <= 1e-12 * right)) return "mass is priority to the power alpha";
       if (!(r.own_mass >= 0.0f)) return "a transition's own mass is not negative";
-      if (r.source > Source::kDecayed) return "a priority has a source";
+      if (r.source() > Source::kDecayed) return "a priority has a source";
       if (rules_.retain_decayed && !(decayed_parts_[slot] >= 0.0 && decayed_parts_[slot] <= r.priority))
         return "what came by decay is no more than the priority";
     }

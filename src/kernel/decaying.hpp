@@ -52,7 +52,7 @@ class Decaying : public Sampling {
     Record& r = record(slot);
     if (!(p > r.priority)) return;
     r.priority = p;
-    r.source = Source::kDecayed;
+    r.set_source(Source::kDecayed);
     set_mass(slot, power(p, rules_.alpha));
   }
 
@@ -68,7 +68,7 @@ class Decaying : public Sampling {
     if (decay_max(decayed_mass, mass(slot)) == mass(slot)) return;
     Record& r = record(slot);
     r.priority = decayed;
-    r.source = Source::kDecayed;
+    r.set_source(Source::kDecayed);
     // Next to zero a number has few digits left, and the power of the rounded priority is another one.
     set_mass(slot, decayed < kFewDigits ? power(decayed, rules_.alpha) : decayed_mass);
   }

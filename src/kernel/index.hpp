@@ -115,7 +115,7 @@ class Index : public Checking {
       const int64_t slot = slot_of(id);
       Record& r = record(slot);
       p_min_ = std::min(p_min_, r.priority);
-      if (rules_.kind == Kind::kProportional && decayed_mass(mass(slot), r) > 0.0) r.source = Source::kDecayed;
+      if (rules_.kind == Kind::kProportional && decayed_mass(mass(slot), r) > 0.0) r.set_source(Source::kDecayed);
     }
   }
 

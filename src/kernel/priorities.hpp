@@ -96,7 +96,7 @@ class Priorities : public Slots {
     const int64_t id = take_slot(stream, first);
     if (ranks_) ranks_->insert(p, id);
     if (rules_.retain_decayed) decayed_parts_[slot] = 0.0;
-    r.replays = 0;
+    r.history = 0;
     note(p);
     set_own(slot, p, Source::kOwn);
     return id;
@@ -106,7 +106,7 @@ class Priorities : public Slots {
   void set_own(int64_t slot, double p, Source source) {
     Record& r = record(slot);
     r.priority = p;
-    r.source = source;
+    r.set_source(source);
     const double own = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
     r.own_mass = static_cast<float>(own);
     set_mass(slot, own);

@@ -24,10 +24,16 @@ enum class Source : uint32_t {
 
 // What is known of a transition beside its mass and its predecessor.
 struct Record {
-  double priority;        // raw p
-  float own_mass;         // the mass its own last update or insertion gave; what exceeds it came by decay
-  uint32_t replays : 30;  // own updates since insertion
-  Source source : 2;
+  double priority;   // raw p
+  float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
+  uint32_t history;  // own updates since insertion, and in the two highest bits the source of the priority
+
+  uint32_t replays() const { return history & kReplays; }
+  Source source() const { return static_cast<Source>(history >> kSourceShift); }
+  void set_source(Source source) { history = replays() | static_cast<uint32_t>(source) << kSourceShift; }
+
+  static constexpr int kSourceShift = 30;
+  static constexpr uint32_t kReplays = (uint32_t{1} << kSourceShift) - 1;
 };
 static_assert(sizeof(Record) == 16, "saved files hold records of 16 bytes");
 

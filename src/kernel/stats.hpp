@@ -23,9 +23,9 @@ struct Stats {
 
 // 0 insertion, 1 retention, 2 own TD error, 3 decay. Uniform replay heeds no TD error: all it has came by insertion.
 inline int source_of(const Rules& rules, const Record& r) {
-  if (r.source == Source::kDecayed) return 3;
-  if (r.source == Source::kRetained) return 1;
-  return r.replays == 0 || rules.kind == Kind::kUniform ? 0 : 2;
+  if (r.source() == Source::kDecayed) return 3;
+  if (r.source() == Source::kRetained) return 1;
+  return r.replays() == 0 || rules.kind == Kind::kUniform ? 0 : 2;
 }
 
 inline Stats summarize(Index& index) {
@@ -46,10 +46,10 @@ inline Stats summarize(Index& index) {
     squares += (mass / unit) * (mass / unit);
     aged += mass * static_cast<double>(size - 1 - i);
     if (index.rules().kind == Kind::kProportional) decayed += Index::decayed_mass(mass, r);
-    replays += r.replays;
-    never += r.replays == 0;
+    replays += r.replays();
+    never += r.replays() == 0;
     sources[source_of(index.rules(), r)] += largest > 0.0 ? mass : 1.0;  // zero mass is sampled uniformly
-    s.replays_max = std::max<int64_t>(s.replays_max, r.replays);
+    s.replays_max = std::max<int64_t>(s.replays_max, r.replays());
   }
   const auto n = static_cast<double>(size);
   s.replays_mean = replays / n;

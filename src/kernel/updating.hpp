@@ -127,7 +127,7 @@ class Updating : public Decaying {
 
   void update_one(Walker& w) {
     Record& r = record(w.slot);
-    ++r.replays;
+    ++r.history;
     if (rules_.kind == Kind::kUniform) return;
     const double fresh = w.decaying;
     double p = 0.0;

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,20 @@ def test_a_loaded_index_knows_the_least_priority_that_was_ever_held(tmp_path):
         for one in (index, loaded):
             one.update([8], [td_error])
         assert loaded.state_arrays()["index"].tobytes() == index.state_arrays()["index"].tobytes()
+
+
+def test_a_file_of_the_first_version_still_loads():
+    index = pser.PriorityIndex.load(Path(__file__).parents[1] / "data" / "earlier" / "index-replayed.pser")
+    index.check_invariants()
+    assert index.prioritization == pser.PSER()
+    stats = index.stats()
+    assert (stats["size"], stats["added"], stats["replays_max"]) == (12, 30, 3)
+    assert stats["total_mass"] == 12.373888812459947
+    assert stats["decayed_share"] == 0.02468918757472708
+    assert stats["mass_from_decay"] == pytest.approx(0.0870932572)  # where it can be told
+    ids, weights = index.sample(6, 0.5)
+    assert ids.tolist() == [24, 27, 29, 18, 20, 23]
+    assert weights[0] == 0.8199202414017486
 
 
 def test_an_index_of_the_first_version_takes_the_least_priority_it_holds():

@@ -14,7 +14,8 @@ using namespace nb::literals;
 bool has_bytes(const View& cells) { return cells.is("?B", 1); }
 
 Planes planes_of(const View& cells, int64_t channels, int64_t rows, int64_t columns) {
-  if (channels < 1 || rows < kSide || columns < kSide) throw Error("planes must have 3 rows and 3 columns at least, got fewer: take another layer");
+  if (channels < 1 || rows < kSide || columns < kSide)
+    throw Error("planes must have 3 rows and 3 columns at least, got fewer: take another layer");
   const int64_t one = channels * rows * columns;
   if (cells.count() % one != 0) throw Error("the cells must be whole planes, got a part of one: check their shape");
   return {cells.count() / one, channels, rows, columns};

@@ -35,10 +35,21 @@ def fill_index() -> pser.PriorityIndex:
     return index
 
 
+def fill_replayed_index() -> pser.PriorityIndex:
+    """An index whose transitions were replayed and decayed: index-replayed.pser."""
+    index = pser.PriorityIndex(12, pser.PSER(), num_streams=2, seed=4)
+    rng = np.random.default_rng(0)
+    for t in range(15):
+        index.append((rng.random(2) < 0.1) | (t == 0), td_error=rng.normal(size=2) if t % 2 else None)
+        index.update(index.sample(4)[0], rng.normal(size=4))
+    return index
+
+
 if __name__ == "__main__":
     from pser.files.container import write_container
 
     folder = Path(sys.argv[1])
     fill().memory.save(folder / "memory.pser")
     fill_index().save(folder / "index.pser")
+    fill_replayed_index().save(folder / "index-replayed.pser")
     write_container(folder / "state.pser", STATE)
