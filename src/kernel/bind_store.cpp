@@ -5,6 +5,7 @@
 
 #include "bindings.hpp"
 #include "draws.hpp"
+#include "sequences.hpp"
 #include "store.hpp"
 #include "views.hpp"
 
@@ -99,6 +100,67 @@ void store_sample(BoundStore& self, Draws& draws, double beta, Outputs& outputs)
   store.gather(outputs.count, outputs.ids, outputs.batch);
 }
 
+// What is told of each sequence beside its rows.
+class SequenceOutputs {
+ public:
+  SequenceOutputs(const SequenceOutputs&) = delete;
+  SequenceOutputs(nb::handle chosen, nb::handle weights, nb::handle probabilities, nb::handle from_start, nb::handle mask,
+                  nb::handle learn)
+      : chosen(arrays_.as<int64_t>(chosen)),
+        count(arrays_.last().count()),
+        weights(arrays_.as<float>(weights)),
+        probabilities(arrays_.as<double>(probabilities)),
+        from_start(arrays_.as<bool>(from_start)),
+        mask(arrays_.as<bool>(mask)),
+        rows(arrays_.last().count()),
+        learn(arrays_.as<bool>(learn)),
+        wide_weights(static_cast<size_t>(count)) {}
+
+ private:
+  PinnedArrays arrays_;
+
+ public:
+  int64_t* chosen;
+  int64_t count;
+  float* weights;
+  double* probabilities;
+  bool* from_start;
+  bool* mask;
+  int64_t rows;
+  bool* learn;
+  std::vector<double> wide_weights;
+};
+
+// Windows around steps drawn by priority. Rows beyond a window's end repeat its last step; returns how many there are.
+int64_t store_sample_sequences(BoundStore& self, Draws& draws, double beta, Outputs& rows, SequenceOutputs& out, int64_t length,
+                               int64_t burn_in, int64_t stride) {
+  Store& store = self.store();
+  const WindowShape shape{length, burn_in, stride};
+  same_length(out.count * shape.rows(), rows.count, "rows");
+  same_length(out.count * shape.rows(), out.rows, "flags");
+  Locked locked(store.index());
+  store.index().require_not_empty(out.count);
+  store.index().sample(out.count, draws.next(out.count), beta, out.chosen, out.wide_weights.data(), out.probabilities);
+  const double* places = draws.next(out.count);
+  Windows windows(store.index(), shape);
+  int64_t beyond = 0;
+  for (int64_t i = 0; i < out.count; ++i) {
+    out.weights[i] = static_cast<float>(out.wide_weights[static_cast<size_t>(i)]);
+    int64_t* ids = rows.ids + i * shape.rows();
+    const Window window = windows.lay(out.chosen[i], places[i], ids);
+    out.from_start[i] = window.from_start;
+    for (int64_t row = 0; row < shape.rows(); ++row) {
+      const bool held = row < window.steps;
+      if (!held) ids[row] = ids[window.steps - 1];
+      out.mask[i * shape.rows() + row] = held;
+      out.learn[i * shape.rows() + row] = held && row >= window.learn;
+    }
+    beyond += shape.rows() - window.steps;
+  }
+  store.gather(rows.count, rows.ids, rows.batch);
+  return beyond;
+}
+
 // The transitions whose ids the outputs hold already.
 void store_read(BoundStore& self, Outputs& outputs) {
   Store& store = self.store();
@@ -171,12 +233,17 @@ void bind_store(nb::module_& m) {
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::list, nb::list>(),
            "ids"_a, "weights"_a, "probabilities"_a, "action"_a, "reward"_a, "discount"_a, "terminated"_a, "now"_a, "next"_a);
 
+  nb::class_<SequenceOutputs>(m, "SequenceOutputs")
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle>(), "chosen"_a, "weights"_a,
+           "probabilities"_a, "from_start"_a, "mask"_a, "learn"_a);
+
   nb::class_<BoundStore>(m, "Store")
       .def(nb::init<Index&, int64_t, double, nb::dict, nb::list>(), "index"_a, "n_step"_a, "gamma"_a, "steps"_a, "columns"_a,
            nb::keep_alive<1, 2>())
       .def("add", &store_add, "observation"_a, "action"_a, "reward"_a, "next_observation"_a, "terminated"_a, "truncated"_a,
            "priority"_a.none(), "stream"_a.none())
       .def("sample", &store_sample)
+      .def("sample_sequences", &store_sample_sequences)
       .def("read", &store_read)
       .def("end_episodes", &store_end_episodes)
       .def("damage", [](BoundStore& self, int64_t rows) {

@@ -77,6 +77,16 @@ class Slots {
   int64_t id_in(int64_t slot) const { return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_); }
   bool is_live(int64_t slot) const { return id_in(slot) >= oldest_id_ && id_in(slot) < next_id_; }
 
+  // Distance (in ids) to the next step of the same episode, 0 if it has not happened; `link_ahead` must have been called.
+  int32_t ahead(int64_t slot) const { return ahead_[static_cast<size_t>(slot)]; }
+
+  // Keep successors from here on. Only sequences need them, so they cost nothing until the first is asked for.
+  void link_ahead() {
+    if (!ahead_.empty()) return;
+    ahead_.assign(static_cast<size_t>(capacity_), 0);
+    for (int64_t id = oldest_id_; id < next_id_; ++id) link(id, back(slot_of(id)));
+  }
+
   // The stream's next transition has no predecessor.
   void cut(int64_t stream) { last_id_[static_cast<size_t>(stream)] = -1; }
 
@@ -91,6 +101,10 @@ class Slots {
     // A predecessor a whole capacity back has just been overwritten.
     set_back(slot, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
     last = id;
+    if (!ahead_.empty()) {
+      ahead_[static_cast<size_t>(slot)] = 0;
+      link(id, back(slot));
+    }
     return id;
   }
 
@@ -101,6 +115,7 @@ class Slots {
     next_id_ = next_id;
     oldest_id_ = oldest_id;
     head_ = next_id % capacity_;
+    ahead_.clear();
     for (int64_t id = oldest_id; id < next_id; ++id) set_back(slot_of(id), back(slot_of(id)));
   }
 
@@ -124,6 +139,10 @@ class Slots {
   }
 
  private:
+  void link(int64_t id, int32_t distance) {
+    if (distance > 0 && id - distance >= oldest_id_) ahead_[static_cast<size_t>(slot_of(id - distance))] = distance;
+  }
+
   void set_back(int64_t slot, int32_t distance) {
     blocks_[slot / kFan].back[lane(slot)] = distance;
     const uint64_t bit = uint64_t{1} << (slot & 63);
@@ -137,6 +156,7 @@ class Slots {
   int64_t head_ = 0;  // next_id % capacity
   ZeroedArray<Block> blocks_;
   ZeroedArray<uint64_t> lockstep_;
+  std::vector<int32_t> ahead_;    // per slot, empty until `link_ahead`
   std::vector<int64_t> last_id_;  // of each stream, −1 if its next transition has no predecessor
 };
 

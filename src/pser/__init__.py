@@ -9,7 +9,8 @@ from pser.memory.index import PriorityIndex
 from pser.memory.prioritization import PER, PSER, AdaptiveWindow, Prioritization, Uniform
 from pser.memory.replay import ReplayMemory
 from pser.memory.schedule import Anneal
-from pser.memory.tensors import TensorBatch
+from pser.memory.sequences import SequenceBatch
+from pser.memory.tensors import TensorBatch, TensorSequences
 from pser.spec import Array, Frames
 
 __version__ = "0.1.0"
@@ -27,6 +28,8 @@ __all__ = [
     "PriorityIndex",
     "PserError",
     "ReplayMemory",
+    "SequenceBatch",
     "TensorBatch",
+    "TensorSequences",
     "Uniform",
 ]

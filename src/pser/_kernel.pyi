@@ -82,6 +82,11 @@ class Outputs:
         next: Sequence[Any],
     ) -> None: ...
 
+class SequenceOutputs:
+    def __init__(
+        self, chosen: Any, weights: Any, probabilities: Any, from_start: Any, mask: Any, learn: Any
+    ) -> None: ...
+
 class Store:
     def __init__(
         self,
@@ -103,6 +108,16 @@ class Store:
         stream: Any,
     ) -> bytes: ...
     def sample(self, draws: Draws, beta: float, outputs: Outputs) -> None: ...
+    def sample_sequences(
+        self,
+        draws: Draws,
+        beta: float,
+        rows: Outputs,
+        sequences: SequenceOutputs,
+        length: int,
+        burn_in: int,
+        stride: int,
+    ) -> int: ...
     def read(self, outputs: Outputs) -> None: ...
     def end_episodes(self, stream: Any) -> bytes: ...
     def damage(self, rows: int) -> str: ...

@@ -70,3 +70,13 @@ def test_the_one_file_example_trains(prioritization):
         ROOT / "examples" / "cleanrl_dqn.py", *options, "--prioritization", prioritization, "--n-step", "3"
     )
     assert re.search(r"mean return over 2 episodes: \d", printed)
+
+
+@pytest.mark.parametrize(("options", "solved"), [([], True), (["--feed-forward"], False)])
+def test_the_recurrent_example_solves_its_task_and_without_memory_it_cannot(options, solved):
+    printed = run(
+        ROOT / "examples" / "recurrent_dqn.py", "--steps", "400", "--seeds", "0", "1", "2", *options
+    )
+    score = float(re.search(r"mean return over seeds: (-?\d\.\d+)", printed).group(1))
+    assert score > 0.9 if solved else abs(score) < 0.3
+    assert len((ROOT / "examples" / "recurrent_dqn.py").read_text(encoding="utf-8").splitlines()) <= 150

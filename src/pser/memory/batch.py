@@ -1,7 +1,7 @@
 """What `sample` returns, and the buffers it is written to."""
 
 import threading
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +49,7 @@ class Batch(BatchFields):
         To a GPU it is copied through pinned memory, without waiting. `ids` stay a NumPy array.
         """
         if self._tensors is None:  # made once for arrays that are filled again and again
-            self._tensors = as_tensors(self)
+            self._tensors = as_tensors(self, TensorBatch)
         return self._tensors if device is None else self._tensors.to(device)
 
     def to(self, device: Any = None, dtype: Any = None) -> TensorBatch:
@@ -91,13 +91,17 @@ KEPT_SIZES = 8
 """Batch sizes whose buffers a thread keeps for reuse."""
 
 
-class ThreadBuffers(threading.local):
+Size = TypeVar("Size")
+Buffers = TypeVar("Buffers")
+
+
+class ThreadBuffers(threading.local, Generic[Size, Buffers]):
     """The batches that a thread fills again and again: each thread sees its own, so none tears another's."""
 
     def __init__(self) -> None:
-        self.of_size: dict[int, BatchBuffers] = {}
+        self.of_size: dict[Size, Buffers] = {}
 
-    def keep(self, size: int, buffers: BatchBuffers) -> None:
+    def keep(self, size: Size, buffers: Buffers) -> None:
         """Use these for every batch of this size, in place of those kept longest."""
         if len(self.of_size) == KEPT_SIZES:
             self.of_size.pop(next(iter(self.of_size)))

@@ -25,6 +25,7 @@ from pser.memory.index import (
     saved_bytes,
 )
 from pser.memory.prioritization import PSER, Prioritization
+from pser.memory.sequences import SequenceBatch, Sequences, update_windows
 from pser.memory.storage import Storage, layout_of, used_bytes
 from pser.memory.tensors import TensorBatch
 from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
@@ -80,7 +81,10 @@ class ReplayMemory:
         self._storage = Storage(
             self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
         )
-        self._buffers = ThreadBuffers()
+        self._buffers: ThreadBuffers[int, BatchBuffers] = ThreadBuffers()
+        self._sequences = Sequences(
+            self._storage.kernel, self._index, self._columns, self._action, self._real
+        )
         # One environment is reset by its owner; frames that do not follow from the stack before are refused anyway.
         resets = self.num_envs > 1 and not any(isinstance(field, Frames) for field in self._fields.values())
         self._watch = AutoresetWatch() if resets else None
@@ -192,6 +196,23 @@ class ReplayMemory:
         except MemoryError:
             raise PserError(f"a batch of {size} transitions must fit into memory: lower batch_size") from None
 
+    def sample_sequences(
+        self,
+        batch_size: int,
+        length: int,
+        burn_in: int = 0,
+        overlap: int | None = None,
+        beta: float = 0.5,
+        copy: bool = False,
+    ) -> SequenceBatch:
+        """Draw windows of `length` consecutive steps of one episode, preceded by up to `burn_in` more.
+
+        A step is drawn by P(i), and a window laid around it: without `overlap` anywhere that it fits into the episode,
+        each place as likely; with `overlap` one of those that begin every `length - overlap` steps of the episode, as
+        far as it is retained. Windows of short episodes are padded. `batch.torch()` gives tensors.
+        """
+        return self._sequences.sample(batch_size, length, burn_in, overlap, beta, copy)
+
     def __getitem__(self, ids: Any) -> Batch:
         """The transitions with these ids, as a batch of their own; of a single id, without the row axis.
 
@@ -205,12 +226,19 @@ class ReplayMemory:
             self._storage.kernel.read(buffers.outputs)
         return buffers.batch if np.ndim(ids) else first_row(buffers.batch)
 
-    def update_priorities(self, ids: Any, td_errors: Any) -> int:
+    def update_priorities(
+        self, ids: Any, td_errors: Any, *, mask: Any = None, max_share: float | None = None
+    ) -> int:
         """Set sampled transitions' priorities from their TD errors and decay them backward (Algorithm 1).
 
         Ids overwritten meanwhile are skipped; returns how many rows were applied. NumPy, torch and JAX arrays will do.
+        Of sequences, `ids` and `td_errors` have shape (sequences, steps), and only rows in `mask` count (`batch.learn`;
+        else those with an id): each step takes its own TD error, or with `max_share` all steps of a window take
+        max_share·max |δ| + (1 - max_share)·mean |δ|.
         """
-        return self._index.update(ids, td_errors)
+        if mask is None and max_share is None and np.ndim(ids) < 2:
+            return self._index.update(ids, td_errors)
+        return update_windows(self._index, ids, td_errors, mask, max_share)
 
     def priorities(self, ids: Any) -> Reals:
         """Raw priorities p; NaN for ids that were overwritten."""

@@ -1,12 +1,15 @@
 """A batch as torch tensors. torch is imported when tensors are asked for, and not before."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pser.errors import PserError
+
+ARRAYS = ("ids", "chosen")
+"""Fields that stay NumPy arrays."""
 
 
 class TensorBatch(NamedTuple):
@@ -23,20 +26,42 @@ class TensorBatch(NamedTuple):
     """These stay an array: they go back to the memory, not to the network."""
     probabilities: Any
 
-    def to(self, device: Any = None, dtype: Any = None) -> "TensorBatch":
+    def to(self, device: Any = None, dtype: Any = None) -> Self:
         """On another device, or (what is a floating-point number) of another dtype; pinned and not waited for."""
-        return TensorBatch(*(_each(_moved, value, device, dtype) for value in self))
+        return type(self)(*(_each(_moved, value, device, dtype) for value in self))
 
 
-def as_tensors(fields: Iterable[Any]) -> TensorBatch:
+class TensorSequences(NamedTuple):
+    """A batch of sequences whose arrays are tensors, with the fields of `SequenceBatch`."""
+
+    observation: Any
+    action: Any
+    reward: Any
+    next_observation: Any
+    discount: Any
+    terminated: Any
+    mask: Any
+    learn: Any
+    from_start: Any
+    weights: Any
+    ids: npt.NDArray[np.int64]
+    """An array, as in `TensorBatch`."""
+    chosen: npt.NDArray[np.int64]
+    """An array, too."""
+    probabilities: Any
+
+    def to(self, device: Any = None, dtype: Any = None) -> Self:
+        """As `TensorBatch.to`."""
+        return type(self)(*(_each(_moved, value, device, dtype) for value in self))
+
+
+Tensors = TypeVar("Tensors", TensorBatch, TensorSequences)
+
+
+def as_tensors(fields: Iterable[Any], kind: type[Tensors]) -> Tensors:
     """Tensors over the same numbers: nothing is copied."""
-    names = TensorBatch._fields
-    return TensorBatch(
-        *(
-            value if name == "ids" else _each(_shared, value)
-            for name, value in zip(names, fields, strict=True)
-        )
-    )
+    named = zip(kind._fields, fields, strict=True)
+    return kind(*(value if name in ARRAYS else _each(_shared, value) for name, value in named))
 
 
 def _each(convert: Any, value: Any, *options: Any) -> Any:
