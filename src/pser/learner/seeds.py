@@ -2,7 +2,7 @@
 
 import numpy as np
 
-PURPOSES = ("network", "memory", "exploration", "game", "evaluation")
+PURPOSES = ("network", "memory", "exploration", "game", "evaluation", "replay")
 """Who draws; the position is part of the seed, so new purposes go to the end."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 import pser
 from pser.errors import PserError, require
+from pser.learner.kin.rules import BackwardUpdate, Introspective, ReaPER, RewardBackprop, Sequences
 from pser.memory.prioritization import AdaptiveWindow
 
 INITIAL = {"max": "MaxPrio", "td": "CurrentTD"}
@@ -32,6 +33,25 @@ STRATEGIES: dict[str, Strategy] = {
     "pser": Strategy(pser.PSER, lambda rule, initial: f"PSER_{initial}_{rule.decay.upper()}"),
     "per": Strategy(pser.PER, lambda rule, initial: f"PER_{initial}"),
     "uniform": Strategy(pser.Uniform, lambda rule, initial: "Uniform"),
+    "backprop": Strategy(
+        RewardBackprop,
+        lambda rule, initial: "RewardBackprop",
+        "pser.learner.kin.reward_backprop:RewardBackpropReplay",
+    ),
+    "reaper": Strategy(ReaPER, lambda rule, initial: "ReaPER", "pser.learner.kin.reaper:ReaPERReplay"),
+    "ebu": Strategy(
+        BackwardUpdate,
+        lambda rule, initial: "BackwardUpdate",
+        "pser.learner.kin.backward_update:BackwardUpdateReplay",
+    ),
+    "ier": Strategy(
+        Introspective,
+        lambda rule, initial: "Introspective",
+        "pser.learner.kin.introspective:IntrospectiveReplay",
+    ),
+    "sequences": Strategy(
+        Sequences, lambda rule, initial: "Sequences", "pser.learner.kin.sequences:SequencesReplay"
+    ),
 }
 """Name of a strategy → what it is."""
 

@@ -43,6 +43,38 @@ PSER_LONG = Arm(
     about="PSER, Huber loss as signal, η = 0, ρ = 0.8, W = 20",
     settings={"replay": "pser", **LOSS, "eta": 0.0, "rho": 0.8, "window": 20},
 )
+PSER_DECAYED = Arm(
+    name="pser-loss-decayed",
+    about="PSER, Huber loss as signal, η = 0.7 retains only what came by decay",
+    settings={"replay": "pser", **LOSS, "retain": "decayed"},
+)
+PSER_ADAPTIVE = Arm(
+    name="pser-adaptive",
+    about="PSER with η = 0, ρ = 0.8 and the adaptive window: decay goes on while it exceeds 0.01",
+    settings={
+        "replay": "pser",
+        "eta": 0.0,
+        "rho": 0.8,
+        "window": "adaptive",
+        "window_floor": 0.01,
+        "window_limit": 50,
+    },
+)
+BACKPROP = Arm(
+    name="backprop",
+    about="reward back-propagation: a reward's priority walks backward (Zhong et al. 2017)",
+    settings={"replay": "backprop", **NO_WEIGHTS},
+)
+REAPER = Arm(
+    name="reaper",
+    about="ReaPER: |δ|^0.4 times the reliability of the target^0.2 (Pleiss et al. 2025)",
+    settings={"replay": "reaper", "alpha": 0.4, "omega": 0.2},
+)
+BACKWARD = Arm(
+    name="ebu",
+    about="episodic backward update: whole episodes, targets built backward, β = 0.5 (Lee et al. 2019)",
+    settings={"replay": "ebu"},
+)
 LAP = Arm(
     name="lap",
     about="LAP: max(|δ|, 1)^0.4, no importance weights (Fujimoto et al. 2020)",

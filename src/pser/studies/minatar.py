@@ -30,6 +30,7 @@ STUDY = Study(
         arms.PSER_LOSS,
         arms.PSER_TD,
         arms.PSER_LONG,
+        arms.PSER_DECAYED,
     ),
     games=(
         Game(env="minatar:breakout"),
@@ -54,6 +55,11 @@ STUDY = Study(
             asks="Does decay help where it has mass (η = 0, ρ = 0.8)?",
         ),
         Contrast(arm="pser-currenttd", against="pser", asks="Is CurrentTD better than MaxPrio in PSER?"),
+        Contrast(
+            arm="pser-loss-decayed",
+            against="pser-loss",
+            asks="Is it better to retain only what came by decay?",
+        ),
     ),
     stopping="after 3 seeds of all arms and 5 of uniform, per, per-loss, pser and the other arm with the highest mean "
     "rank over the games at 3 seeds; seeds are added to all arms of a contrast, never to one alone",

@@ -7,10 +7,10 @@ from pser.studies.record import Record
 from pser.studies.results import Results
 
 SHARES = {
-    "insertion": "memory.mass_insertion",
-    "retention": "memory.mass_retention",
-    "own TD error": "memory.mass_own",
-    "decay": "memory.mass_decay",
+    "insertion": "memory.mass_from_insertion",
+    "retention": "memory.mass_from_retention",
+    "own TD error": "memory.mass_from_td_error",
+    "decay": "memory.mass_from_decay",
 }
 """Source of mass → its column in a record."""
 

@@ -39,6 +39,26 @@ METRICS = (
         "collapse)",
     ),
     Metric(
+        key="memory.mass_from_insertion",
+        title="mass from insertion",
+        help="share of the sampling mass of transitions never replayed",
+    ),
+    Metric(
+        key="memory.mass_from_retention",
+        title="mass from retention",
+        help="share of the sampling mass that η keeps against a smaller TD error",
+    ),
+    Metric(
+        key="memory.mass_from_td_error",
+        title="mass from TD errors",
+        help="share of the sampling mass that the transitions' own TD errors set",
+    ),
+    Metric(
+        key="memory.mass_from_decay",
+        title="mass from decay",
+        help="share of the sampling mass that backward decay set last",
+    ),
+    Metric(
         key="memory.never_replayed_share",
         title="never replayed",
         unit="share of the memory",

@@ -1,0 +1,112 @@
+"""Reward back-propagation (Zhong, Wang and Wang 2017, "Reward Backpropagation Prioritized Experience Replay").
+
+A transition with a reward has a high priority. Once it is replayed, the high priority moves to the transition before,
+and so on to the start of the episode; there it starts again at the reward.
+
+What the source leaves open, and what is done here: how high is high (100 to 1); several priorities
+that meet go on as one, that of the latest reward; one whose next transition was overwritten starts again, one whose
+reward was overwritten ends.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pser
+from pser.env.game import Game
+from pser.errors import require
+from pser.learner.agent import Agent, Floats, Ints
+from pser.learner.kin.rules import RewardBackprop
+from pser.learner.replay import MemoryReplay, build_memory
+from pser.learner.settings import TrainSettings
+
+
+class Walkers:
+    """Where each high priority is, and the reward it came from."""
+
+    def __init__(self) -> None:
+        self.origin: dict[int, int] = {}
+        """Transition that holds a high priority → the rewarded one it walks back from."""
+
+    def start(self, rewarded: Ints) -> None:
+        """New rewarded transitions hold a high priority of their own."""
+        for id_ in rewarded.tolist():
+            self.origin[id_] = id_
+
+    def move(self, drawn: Ints, before: Ints, oldest: int) -> tuple[list[int], list[int]]:
+        """Move the walkers that were drawn to the transition before (−1: none). Who falls, and who rises.
+
+        All leave before any arrives, so that a walker moves one step a batch, whatever the order of rows.
+        """
+        steps = dict(zip(drawn.tolist(), before.tolist(), strict=True))
+        leaving = {id_: self.origin.pop(id_) for id_ in sorted(steps) if id_ in self.origin}
+        risen: dict[int, int] = {}
+        for id_, origin in sorted(leaving.items(), key=lambda item: item[1]):  # the latest reward wins
+            next_ = steps[id_] if steps[id_] >= 0 else origin
+            if next_ >= oldest:
+                risen[next_] = max(origin, risen.get(next_, -1), self.origin.get(next_, -1))
+        self.origin |= risen
+        return [id_ for id_ in leaving if id_ not in risen], list(risen)
+
+    def forget(self, oldest: int) -> None:
+        """Let go of what was overwritten."""
+        self.origin = {id_: origin for id_, origin in self.origin.items() if id_ >= oldest}
+
+
+class RewardBackpropReplay(MemoryReplay):
+    """The memory samples by the priorities; this moves them."""
+
+    def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
+        super().__init__(settings, game, agent)
+        require(
+            settings.replay.n_step == 1,
+            "reward back-propagation needs n_step 1",
+            settings.replay.n_step,
+            "set it",
+        )
+        self.rule: RewardBackprop = settings.replay.prioritization
+        self.walkers = Walkers()
+
+    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+        """Sampling proportional to the priority as it is."""
+        return build_memory(settings, game, pser.PER(alpha=1.0, eps=0.0))
+
+    def add(
+        self,
+        observation: NDArray[Any],
+        action: Ints,
+        reward: NDArray[np.float64],
+        next_observation: NDArray[Any],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+    ) -> None:
+        """Keep one step of every environment; a reward starts a walker."""
+        rewarded = reward != 0.0
+        priority = np.where(rewarded, self.rule.high_priority, self.rule.low_priority)
+        ids = self.memory.add(
+            observation, action, reward, next_observation, terminated, truncated, priority=priority
+        )
+        self.walkers.start(ids[rewarded])
+
+    def learned(self, batch: "pser.Batch", signal: Floats) -> None:
+        """What was replayed hands its priority to what came before; the TD error says nothing here."""
+        index = self.memory.index
+        drawn = np.unique(batch.ids)
+        before = index.predecessors(drawn, 1)[:, 0]
+        fallen, risen = self.walkers.move(drawn, before, index.oldest_id)
+        index.set_priorities(
+            np.array(fallen + risen, dtype=np.int64),
+            np.repeat([self.rule.low_priority, self.rule.high_priority], [len(fallen), len(risen)]),
+        )
+
+    def get_state(self) -> dict[str, Any]:
+        """The walkers."""
+        self.walkers.forget(self.memory.index.oldest_id)
+        at, origin = list(self.walkers.origin), list(self.walkers.origin.values())
+        return {"at": np.array(at, dtype=np.int64), "origin": np.array(origin, dtype=np.int64)}
+
+    def set_state(self, state: dict[str, Any], memory: "pser.ReplayMemory") -> None:
+        """Continue from `get_state` and the memory saved with it."""
+        super().set_state(state, memory)
+        self.walkers.origin = dict(zip(state["at"].tolist(), state["origin"].tolist(), strict=True))
