@@ -116,6 +116,10 @@ def _train_row(run: Synthetic, rng: np.random.Generator, frames: int, index: int
         "replays_mean": 8.0,
         "replays_max": 100,
         "never_replayed_share": 0.1 * (1 - progress),
+        "mass_from_insertion": 0.2,
+        "mass_from_retention": 0.3,
+        "mass_from_td_error": 0.4,
+        "mass_from_decay": 0.1,
         "updates_applied": int(frames),
         "updates_skipped_stale": 0,
     }

@@ -41,21 +41,25 @@ METRICS = (
     Metric(
         key="memory.mass_from_insertion",
         title="mass from insertion",
+        unit="share of the sampling mass",
         help="share of the sampling mass of transitions never replayed",
     ),
     Metric(
         key="memory.mass_from_retention",
         title="mass from retention",
+        unit="share of the sampling mass",
         help="share of the sampling mass that η keeps against a smaller TD error",
     ),
     Metric(
         key="memory.mass_from_td_error",
         title="mass from TD errors",
+        unit="share of the sampling mass",
         help="share of the sampling mass that the transitions' own TD errors set",
     ),
     Metric(
         key="memory.mass_from_decay",
         title="mass from decay",
+        unit="share of the sampling mass",
         help="share of the sampling mass that backward decay set last",
     ),
     Metric(
