@@ -71,6 +71,8 @@ def _panels(
     if not curves:
         return []
     columns, width, height = (3, 4.2, 3.0) if len(curves) <= 9 else (6, 2.5, 1.9)
+    if len(curves) == 1:
+        width, height = 6.4, 3.4
     figure, axes = new_grid(len(curves), columns, width, height)
     for place, (axis, (env, lines)) in enumerate(zip(axes, curves.items(), strict=True)):
         for curve in lines:
@@ -107,7 +109,17 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3, fontsize=8)
+    width, height = figure.get_size_inches()
+    columns = max(1, int(width / (0.6 + 0.075 * max(map(len, handles)))))
+    figure.set_figheight(height + 0.17 * -(-len(handles) // columns))  # the panels keep their room
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        loc="outside lower center",
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+    )
 
 
 def _published(axis: Axes, env: GameCurves) -> None:
@@ -180,7 +192,7 @@ def _profile(report: Report, folder: Path) -> list[Path]:
         axis.step(report.profile.thresholds, share, where="post", label=label, **_look(report.styles[label]))
     axis.set_xlabel(f"{report.comparison.scale} normalised score τ")
     axis.set_ylabel("share of runs with score > τ")
-    axis.legend(fontsize=7)
+    axis.legend(fontsize=7, frameon=False)
     return save(figure, folder, "performance_profile")
 
 
