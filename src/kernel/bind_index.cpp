@@ -166,6 +166,7 @@ nb::dict index_columns(Index& self) {
   std::vector<float> own_mass;
   std::vector<uint32_t> replays;
   std::vector<int32_t> back;
+  std::vector<uint8_t> source;
   int64_t oldest = 0;
   {
     Locked locked(self);
@@ -178,6 +179,7 @@ nb::dict index_columns(Index& self) {
       own_mass.push_back(r.own_mass);
       replays.push_back(r.replays());
       back.push_back(self.back(slot));
+      source.push_back(static_cast<uint8_t>(source_of(self.rules(), r)));
     }
   }
   const auto bytes = [](const auto& column) {
@@ -190,6 +192,7 @@ nb::dict index_columns(Index& self) {
   d["own_mass"] = bytes(own_mass);
   d["replays"] = bytes(replays);
   d["back"] = bytes(back);
+  d["source"] = bytes(source);
   return d;
 }
 

@@ -9,6 +9,7 @@ import pser
 from memory.games import FrameGame, MemoryDriver
 from model import IndexModel
 from pser.errors import PserError
+from pser.memory.index import SOURCES
 from strategies import any_rules, append_both, as_prioritization, memory_pair, update_both
 
 
@@ -28,6 +29,7 @@ def test_columns_of_any_history_are_the_models(rules, capacity, seed):
     np.testing.assert_allclose(columns.priority, [e.priority for e in entries.values()], rtol=1e-12, atol=0)
     np.testing.assert_allclose(columns.mass, list(model.masses().values()), rtol=1e-12, atol=0)
     assert columns.replays.tolist() == [e.replays for e in entries.values()]
+    assert [SOURCES[k] for k in columns.source] == [model.source_of(e) for e in entries.values()]
     if rules.kind in ("pser", "per"):
         np.testing.assert_allclose(columns.own_mass, [e.own_mass for e in entries.values()], rtol=1e-6)
     for transition, back in zip(columns.ids.tolist(), columns.back.tolist(), strict=True):

@@ -28,8 +28,11 @@ COLUMNS = {
     "own_mass": np.float32,
     "replays": np.uint32,
     "back": np.int32,
+    "source": np.uint8,
 }
 """Columns of the kernel → their dtypes."""
+SOURCES = ("insertion", "retention", "td_error", "decay")
+"""What a priority can come from: its insertion (never replayed), what η kept, its own TD error, backward decay."""
 
 
 class Columns(NamedTuple):
@@ -49,6 +52,8 @@ class Columns(NamedTuple):
     back: npt.NDArray[np.int32]
     """How many ids earlier its predecessor was added (same stream, same episode); 0 if it has none.
     The predecessor may have left the memory."""
+    source: npt.NDArray[np.uint8]
+    """What last determined its priority, as a place in SOURCES."""
 
 
 class PriorityIndex:

@@ -38,8 +38,9 @@ class Inspection:
     """The memory's settings: prioritization, capacity, environments, n-step, γ, max_priority."""
     oldest_id: int
     columns: dict[str, NDArray[Any]]
-    """One value per transition, oldest first: priority, replays, back, reward, terminated, action (if it is one small
-    number); PSER: own_mass and whether decay has raised it above that; PER by rank: mass."""
+    """One value per transition, oldest first: priority, source (of pser.memory.index.SOURCES), replays, back, reward,
+    terminated, action (if it is one small number); PSER: own_mass and whether decay has raised it above that; PER by
+    rank: mass."""
     drawn_ids: NDArray[np.int64]
     """The last batches, newest last, one per row."""
     drawn_td: NDArray[np.float32]
@@ -62,6 +63,7 @@ def inspect_memory(
     ids, mass = columns.pop("ids"), columns.pop("mass")
     kept = {
         "priority": columns["priority"].astype(np.float32),
+        "source": columns["source"],
         "replays": _smallest(columns["replays"]),
         "back": _smallest(columns["back"]),
         "reward": columns["reward"].astype(np.float32),

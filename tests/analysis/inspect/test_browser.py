@@ -10,6 +10,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 import pser
 from analysis.inspect.memories import played
 from browser import colours, needs_chromium, requested, resize, settle, start_chromium
+from pser.memory.index import SOURCES
 from pser.records.inspection import first_steps, inspect_memory
 from pser.records.pictures import unpack
 
@@ -110,7 +111,7 @@ def test_the_page_reads_the_numbers_that_the_memory_holds(browser, moments):
         page = browser.execute_script(
             """const m = pserInspect.moments[arguments[0]], c = m.columns, list = (x) => Array.from(x);
             return {priority: list(c.priority), own: list(c.own), raised: list(c.raised), replays: list(c.replays),
-              reward: list(c.reward), mass: list(m.mass), decayed: list(m.decayed), facts: m.facts, total: m.total,
+              reward: list(c.reward), mass: list(m.mass), shares: m.shares, facts: m.facts, total: m.total,
               first: list(m.episodeOf).map((e) => m.episodes[e].first), draws: list(m.draws), oldest: m.oldest};""",
             number,
         )
@@ -125,7 +126,10 @@ def test_the_page_reads_the_numbers_that_the_memory_holds(browser, moments):
         assert page["oldest"] == memory.index.oldest_id
         assert page["total"] == pytest.approx(stats["total_mass"], rel=1e-4)
         assert page["facts"]["effective"] == pytest.approx(stats["effective_sample_size"], rel=1e-3)
-        assert page["facts"]["decayed"] == pytest.approx(stats["decayed_share"], abs=1e-3)
+        wanted = [stats[f"mass_from_{name}"] for name in SOURCES]
+        assert page["shares"] == pytest.approx(wanted, abs=1e-4)
+        assert min(wanted) > 0.0
+        assert page["facts"]["decayed"] == page["shares"][3]
         assert page["facts"]["never"] == pytest.approx(stats["never_replayed_share"])
         drawn = inspection.drawn_ids - memory.index.oldest_id
         assert page["draws"] == np.bincount(drawn[drawn >= 0], minlength=len(memory)).tolist()
@@ -168,9 +172,17 @@ def test_a_td_error_is_shown_where_it_is_known_and_else_why_not(browser, moments
     never = int(columns["ids"][columns["replays"] == 0][0])
     choose(browser, never)
     assert facts(browser)["|δ|"] == "never replayed"
-    others = set(columns["ids"][columns["replays"] > 0].tolist()) - set(inspection.drawn_ids.ravel().tolist())
-    choose(browser, min(others))
+    drawn = np.isin(columns["ids"], inspection.drawn_ids)
+    kept, found = (
+        int(columns["ids"][~drawn & (columns["source"] == SOURCES.index(name))][0])
+        for name in ("retention", "td_error")
+    )
+    choose(browser, kept)
     assert facts(browser)["|δ|"].startswith("at most ")
+    choose(browser, found)
+    shown = facts(browser)["|δ|"]
+    assert shown.endswith("(at its last replay)")
+    assert float(shown.split()[0]) == pytest.approx(memory.priorities([found])[0] - 1e-4, rel=5e-3)
 
 
 def test_the_slider_moves_through_the_moments_and_follows_the_chosen_transition(browser, moments):

@@ -73,7 +73,7 @@ def _moment(
         block.add_logs("priority", priority)
     if "mass" in columns:
         block.add_logs("mass", columns["mass"].astype(np.float64))
-    for column in ("replays", "back", "reward", "terminated", "action"):
+    for column in ("source", "replays", "back", "reward", "terminated", "action"):
         if column in columns:
             block.add(column, columns[column])
     drawn = (moment.drawn_ids - moment.oldest_id).astype(np.int32)

@@ -76,7 +76,7 @@ class MemoryMap {
   palette() {
     const c = this.colours();
     if (this.mode === "source") return c.source.map(rgb);
-    if (this.mode === "drawn") return [rgb(c.quiet), rgb(c.source[2])];
+    if (this.mode === "drawn") return [rgb(c.quiet), rgb(c.source[DECAY])];
     const out = [rgb(c.quiet)];
     for (let k = 1; k < 256; k++) out.push(mix(rgb(c.low), rgb(c.high), (k - 1) / 254));
     return out;
@@ -167,15 +167,13 @@ class MemoryMap {
     const c = this.colours();
     const inner = width - LEFT - RIGHT, cell = 2, w = Math.ceil(inner / cell), sums = SOURCES.map(() => new Float64Array(w));
     for (let i = 0; i < m.size; i++) {
-      const px = this.column(m, i, w), rest = m.source[i] === 2 ? (m.columns.replays[i] ? 1 : 0) : m.source[i];
-      sums[2][px] += m.decayed[i];
-      sums[rest][px] += m.mass[i] - m.decayed[i];
+      sums[m.source[i]][this.column(m, i, w)] += m.mass[i];
     }
     let most = 0;
-    for (let k = 0; k < w; k++) most = Math.max(most, sums[0][k] + sums[1][k] + sums[2][k]);
+    for (let k = 0; k < w; k++) most = Math.max(most, sums[0][k] + sums[1][k] + sums[2][k] + sums[3][k]);
     for (let k = 0; k < w; k++) {
       let y = height - 4;
-      for (let s = 0; s < 3; s++) {
+      for (let s = 0; s < SOURCES.length; s++) {
         const tall = most ? (sums[s][k] / most) * (height - 12) : 0;
         g.fillStyle = c.source[s];
         g.fillRect(LEFT + k * cell, y - tall, cell, tall);
@@ -227,7 +225,7 @@ class MemoryMap {
 
   paintEpisodes(g, width, height, m) {
     const c = this.colours(), [low, high] = this.shareEnds(m);
-    const size = m.episodes.length > 3000 ? 2 : 4, from = rgb(c.source[1]), to = rgb(c.source[2]);
+    const size = m.episodes.length > 3000 ? 2 : 4, from = rgb(c.source[OWN]), to = rgb(c.source[DECAY]);
     const most = m.mostDecayed;
     g.strokeStyle = c.line;
     g.fillStyle = c.dim;

@@ -1,9 +1,11 @@
 // A moment of the memory: what its columns say of transitions and episodes.
 const SOURCES = [
-  { key: "insertion", name: "as it was added", help: "never replayed: the priority it came with" },
-  { key: "own", name: "its own replay", help: "its own TD error, or what η kept of its last priority" },
-  { key: "decay", name: "decay", help: "raised by a surprise that came after it" },
+  { name: "insertion", help: "never replayed: the priority it came with" },
+  { name: "η", help: "what was kept of an earlier priority" },
+  { name: "own TD error", help: "found at its last replay" },
+  { name: "decay", help: "raised by a surprise that came after it" },
 ];
+const OWN = 2, DECAY = 3;
 
 function massOf(p, rule) {
   const { type, alpha, variant } = rule;
@@ -18,29 +20,28 @@ class Moment {
     Object.assign(this, described, { columns });
     this.rule = described.memory.prioritization;
     this.uniform = this.rule.type === "Uniform";
-    const n = this.size, { priority, own, raised, replays } = columns;
+    const n = this.size, { priority, replays } = columns;
     this.mass = new Float64Array(n);
     this.decayed = new Float64Array(n);
-    this.source = new Uint8Array(n);
-    let total = 0, squares = 0, decayed = 0, never = 0, replayed = 0;
+    this.source = columns.source;
+    this.shares = SOURCES.map(() => 0);
+    let total = 0, squares = 0, never = 0, replayed = 0;
     for (let i = 0; i < n; i++) {
       const m = columns.mass ? columns.mass[i] : this.uniform ? 1 : massOf(priority[i], this.rule);
       this.mass[i] = m;
       total += m;
       squares += m * m;
-      this.source[i] = replays[i] ? 1 : 0;
-      if (raised?.[i]) {
-        this.source[i] = 2;
-        this.decayed[i] = Math.max(0, m - massOf(own[i], this.rule));
-        decayed += this.decayed[i];
-      }
       if (!replays[i]) never++;
       replayed += replays[i];
     }
     if (!(total > 0)) { this.mass.fill(1); total = squares = n; } // zero mass is sampled uniformly
     this.total = total;
+    for (let i = 0; i < n; i++) {
+      this.shares[this.source[i]] += this.mass[i] / total;
+      if (this.source[i] === DECAY) this.decayed[i] = this.mass[i];
+    }
     this.facts = {
-      size: n, effective: n ? (total * total) / squares : 0, decayed: n ? decayed / total : 0,
+      size: n, effective: n ? (total * total) / squares : 0, decayed: this.shares[DECAY],
       never: n ? never / n : 0, replays: n ? replayed / n : 0,
     };
     this.findEpisodes();
@@ -101,9 +102,16 @@ class Moment {
     return steps;
   }
 
+  // What its own part of a priority is to be drawn as: of a raised one only whether it was replayed is known.
+  ownSource(i) {
+    const { raised, replays, source } = this.columns;
+    if (source[i] !== DECAY) return source[i];
+    return raised?.[i] ? (replays[i] ? OWN : 0) : DECAY;
+  }
+
   // |δ| of a transition: [value, how it is known]; value null if the memory cannot tell.
   tdOf(i) {
-    const { priority, own, replays } = this.columns, { type, eta = 0, eps = 0 } = this.rule;
+    const { priority, own, raised, replays, source } = this.columns, { eta = 0, eps = 0 } = this.rule;
     const held = this.lastBatch.get(i);
     if (held) {
       const ago = this.batches[0] - 1 - held[0];
@@ -112,8 +120,9 @@ class Moment {
     if (this.uniform) return [null, "uniform replay keeps none"];
     const kept = Math.max(0, (own ? own[i] : priority[i]) - eps);
     if (!replays[i]) return data.run.initial === "td" ? [kept, "when it was added"] : [null, "never replayed"];
-    if (type === "PSER" && !own) return [null, "with α = 0 decay leaves no trace"];
-    if (type === "PSER" && eta > 0) return [null, `at most ${digits(kept)}: η may have kept more than its own error`];
+    if (source[i] === OWN) return [kept, "at its last replay"];
+    if (source[i] === DECAY && !own) return [null, "with α = 0 decay leaves no trace"];
+    if (eta > 0 || (source[i] === DECAY && !raised[i])) return [null, `at most ${digits(kept)}: η may have kept more than its own error`];
     return [kept, "at its last replay"];
   }
 }

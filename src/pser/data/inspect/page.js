@@ -10,7 +10,7 @@ function colours() {
   if (held) return held;
   const p = isDark() ? data.colours.dark : data.colours.light;
   return (held = {
-    source: [p[7], p[1], p[0]], good: p[2], low: isDark() ? "#7b86d8" : "#a9c6ea", high: isDark() ? "#f2c4ff" : p[6],
+    source: [p[7], p[3], p[1], p[0]], good: p[2], bad: p[4], low: isDark() ? "#7b86d8" : "#a9c6ea", high: isDark() ? "#f2c4ff" : p[6],
     quiet: isDark() ? "#4a525e" : "#c3c9d1", ink: variable("--ink"), dim: variable("--dim"), line: variable("--line"), mark: variable("--line"),
   });
 }
@@ -92,6 +92,7 @@ function showText() {
   fillEpisodes(byId("episode-table"), m, state.order, state, chooseEpisode);
   byId("most-decayed").textContent = m.mostDecayed ? ` The most orange one holds ${percent(m.mostDecayed)} by decay.` : "";
   byId("episode-count").textContent = m.episodes.length > SHOWN ? `The first ${SHOWN} of ${whole(m.episodes.length)}.` : "";
+  showLegend();
   const batches = m.batches[0];
   byId("batches").textContent = batches
     ? `Drawn: the last ${batches} batches of ${m.batches[1]}; ${whole(m.lastBatch.size)} different transitions of them are still here.`
@@ -114,7 +115,7 @@ async function showStep() {
   const facts = [
     ["step", `${whole(step)} of ${whole(e.steps)}`], ["transition", whole(m.oldest + i)], ["age", `${whole(m.size - 1 - i)} transitions`],
     ["priority", m.uniform ? "– (uniform replay)" : digits(priority[i])],
-    ["of it its own", own && m.source[i] === 2 ? `${digits(own[i])}, the rest by decay` : "all"],
+    ["came by", m.columns.raised?.[i] ? `${digits(own[i])}, the rest by decay` : SOURCES[m.source[i]].name],
     ["chance of replay", `${digits((100 * m.mass[i]) / m.total)}% a draw`],
     [signal, error == null ? how : `${digits(error)} (${how})`], ["replays", whole(replays[i])],
     ["last batches", m.batches[0] ? `drawn ${whole(m.draws[i])} times` : "not known"],
@@ -183,7 +184,7 @@ function listen() {
   canvas.addEventListener("pointermove", (event) => {
     const i = place(event), m = moment();
     byId("hover").textContent = i < 0 ? "" :
-      `Transition ${whole(m.oldest + i)}: priority ${digits(m.columns.priority[i])}, ${SOURCES[m.source[i]].name}; replayed ${whole(m.columns.replays[i])} times; in an episode of ${whole(m.episodes[m.episodeOf[i]].steps)} steps.`;
+      `Transition ${whole(m.oldest + i)}: priority ${digits(m.columns.priority[i])}, by ${SOURCES[m.source[i]].name}; replayed ${whole(m.columns.replays[i])} times; in an episode of ${whole(m.episodes[m.episodeOf[i]].steps)} steps.`;
   });
   byId("episodes").addEventListener("click", (event) => {
     const e = map.nearestEpisode(event.target, moment(), event.offsetX, event.offsetY);
@@ -218,9 +219,9 @@ function listen() {
 
 function showLegend() {
   const c = colours(), items = map.mode === "source"
-    ? SOURCES.map((s, k) => [c.source[k], `${s.name}: ${s.help}`]).slice(0, moments.some((m) => m.columns.raised) ? 3 : 2)
+    ? SOURCES.map((s, k) => [c.source[k], `${s.name} (${percent(moment().shares[k])} of the mass): ${s.help}`]).filter((_, k) => moments.some((m) => m.shares[k] > 0))
     : map.mode === "replays" ? [[c.quiet, "never"], [c.low, "once"], [c.high, "most often"]]
-    : [[c.source[2], "drawn by the last batches"], [c.quiet, "not drawn"]];
+    : [[c.source[DECAY], "drawn by the last batches"], [c.quiet, "not drawn"]];
   byId("legend").replaceChildren(...items.map(([colour, text]) => {
     const item = document.createElement("span"), dot = document.createElement("i");
     dot.className = "dot";

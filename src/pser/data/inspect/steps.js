@@ -33,14 +33,13 @@ class StepsView {
     }
     this.steps.forEach((i, k) => {
       const x = this.x(k), tall = (priority[i] / most) * (lane - 6), mine = own ? (own[i] / most) * (lane - 6) : tall;
-      const rest = m.source[i] === 2 ? (replays[i] ? 1 : 0) : m.source[i];
-      g.fillStyle = c.source[rest];
+      g.fillStyle = c.source[m.ownSource(i)];
       g.fillRect(x, base - Math.min(mine, tall), wide, Math.min(mine, tall));
-      if (m.source[i] === 2) { g.fillStyle = c.source[2]; g.fillRect(x, base - tall, wide, tall - Math.min(mine, tall)); }
+      if (m.source[i] === DECAY) { g.fillStyle = c.source[DECAY]; g.fillRect(x, base - tall, wide, tall - Math.min(mine, tall)); }
       g.fillStyle = c.high;
       const r = (replays[i] / mostReplays) * 40;
       g.fillRect(x, base + 58 - r, wide, r);
-      g.fillStyle = reward[i] < 0 ? c.source[2] : c.good;
+      g.fillStyle = reward[i] < 0 ? c.bad : c.good;
       const w = (Math.abs(reward[i]) / mostReward) * 16;
       g.fillRect(x, reward[i] < 0 ? base + 90 : base + 90 - w, wide, w);
       g.fillStyle = c.ink;
