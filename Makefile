@@ -45,7 +45,7 @@ test-thorough: .stamps/build  ## Run the property tests with many more examples
 	.venv-kernels/bin/pip install --quiet --constraint constraints.txt numpy scipy psutil pytest hypothesis $(BUILD_TOOLS)
 	@touch $@
 
-KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py tests/learner/test_rmsprop_kernel.py tests/learner/test_planes_kernel.py
+KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py tests/learner/test_rmsprop_kernel.py tests/learner/test_planes_kernel.py tests/learner/test_noise_kernel.py
 
 .stamps/asan: .stamps/kernels $(KERNEL) $(shell find src/pser -name '*.py')
 	rm -rf build/kernel-asan

@@ -38,5 +38,6 @@ void bind_store(nanobind::module_& m);
 void bind_tabular(nanobind::module_& m);
 void bind_rmsprop(nanobind::module_& m);
 void bind_planes(nanobind::module_& m);
+void bind_noise(nanobind::module_& m);
 
 }  // namespace pser

@@ -37,4 +37,5 @@ NB_MODULE(_kernel, m) {
   bind_tabular(m);
   bind_rmsprop(m);
   bind_planes(m);
+  bind_noise(m);
 }

@@ -246,3 +246,29 @@ def test_failed_runs_end_the_sweep_with_one_line(tmp_path, capsys):
     captured = capsys.readouterr()
     assert "1 of 1 runs failed" in captured.err
     assert "NoSuch-v0" in captured.out
+
+
+def test_agents_are_an_axis_of_the_grid(tmp_path):
+    jobs = sweep.plan(
+        settings(
+            tmp_path,
+            *("--envs", "minatar:breakout", "--replay", "per", "uniform", "--seeds", "0"),
+            *("--agent", "dqn", "rainbow", "rainbow-no-noisy", "--preset", "minatar-fast"),
+        )
+    )
+    assert [job.folder.parent.name for job in jobs] == [
+        "PER_MaxPrio",
+        "Uniform",
+        "Rainbow_PER_MaxPrio",
+        "Rainbow_Uniform",
+        "Rainbow-NoNoisy_PER_MaxPrio",
+        "Rainbow-NoNoisy_Uniform",
+    ]
+    last = jobs[-1].settings
+    assert (last["agent"]["loss"], last["agent"]["noisy"], last["replay"]["n_step"]) == ("c51", False, 3)
+    assert last["game"]["num_envs"] == 8
+
+
+def test_an_unknown_agent_is_refused_before_anything_is_run(tmp_path):
+    with pytest.raises(PserError, match="no agent 'sarsa'"):
+        settings(tmp_path, "--envs", "minatar:breakout", "--agent", "sarsa")

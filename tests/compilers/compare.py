@@ -28,6 +28,7 @@ TESTS = [
     "tests/learner/tabular/test_q_learning.py",
     "tests/learner/test_rmsprop_kernel.py",
     "tests/learner/test_planes_kernel.py",
+    "tests/learner/test_noise_kernel.py",
 ]
 
 NATIVE = {"g++-11": "g++-11", "g++-12": "g++-12", "clang++": "clang"}

@@ -57,6 +57,7 @@ def run(settings: Settings) -> None:
 
     from pser.files.atomic import write_text
     from pser.learner.evaluation import evaluate
+    from pser.learner.family import run_label
     from pser.learner.seeds import derived_seed
     from pser.records.folder import RunFolder
     from pser.run.agent import load_agent
@@ -92,7 +93,7 @@ def run(settings: Settings) -> None:
     }
     write_text(folder.final, json.dumps(final) + "\n")
     print(
-        f"{saved.game.env} {saved.replay.label}: mean return {mean:.2f} ± {std:.2f} (standard deviation) "
+        f"{saved.game.env} {run_label(saved)}: mean return {mean:.2f} ± {std:.2f} (standard deviation) "
         f"over {len(result.returns)} episodes of the {settings.snapshot} snapshot ({frames:,} frames): "
         f"{folder.final}"
     )

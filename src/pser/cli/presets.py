@@ -14,7 +14,10 @@ from pser.cli.settings_text import settings_lines
 from pser.cli.train_flags import PRESET
 from pser.learner.presets import PRESETS, preset_settings
 
-GAMES = {"minatar": "minatar:breakout", "classic": "gym:CartPole-v1"}
+GAMES = {
+    **dict.fromkeys(("minatar", "minatar-fast", "rainbow-minatar"), "minatar:breakout"),
+    "classic": "gym:CartPole-v1",
+}
 """A game for which a preset is shown; the others are for Atari."""
 
 

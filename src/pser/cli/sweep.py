@@ -1,6 +1,7 @@
-"""Run a grid of trainings: every game, replay strategy and seed, each in its own folder.
+"""Run a grid of trainings: every game, agent, replay strategy and seed, each in its own folder.
 
 $ pser sweep --envs minatar:breakout --replay uniform per pser --seeds 0 1 2 --jobs 2 --out runs/breakout
+$ pser sweep --envs minatar:breakout --agent rainbow rainbow-no-c51 dqn --replay per --out runs/rainbow
 
 The same command again continues what was interrupted and repeats what failed; finished runs are left alone.
 Other settings need another folder.
@@ -17,8 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import tyro
+
 from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
 from pser.errors import PserError
+from pser.learner.family import AGENTS, run_label, switches
 from pser.learner.settings_json import to_json
 from pser.run.executor import LocalProcesses
 from pser.run.grid import carry_out, refuse_other_settings
@@ -35,6 +39,8 @@ class _Own:
     """The games."""
     replay: tuple[Literal["pser", "per", "uniform"], ...] = ("uniform", "per", "pser")
     """The replay strategies."""
+    agent: Annotated[tuple[str, ...], tyro.conf.arg(metavar=f"{{{','.join(AGENTS)}}} ...")] = ()
+    """The agents, each with every replay strategy; by default the preset's alone."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """The seeds."""
     initial: tuple[Literal["max", "td"], ...] = ("max",)
@@ -54,6 +60,9 @@ class _Own:
         for name in ("envs", "replay", "seeds", "initial", "decay"):
             if not getattr(self, name):
                 raise PserError(f"a sweep needs at least one value of {name}: name one")
+        for name in self.agent:
+            if name not in AGENTS:
+                raise PserError(f"no agent {name!r}: choose one of {', '.join(AGENTS)}")
 
 
 Settings: type[Any] = flags_class("Settings", _Own, leave_out=LEFT_OUT)
@@ -92,12 +101,16 @@ def plan(settings: Any) -> list[Job]:
     jobs: dict[str, Job] = {}
     flags = given_flags(settings, LEFT_OUT)
     command = shlex.join(["pser", *sys.argv[1:]])
-    grid = itertools.product(settings.seeds, settings.envs, settings.replay, settings.initial, settings.decay)
-    for seed, env, replay, initial, decay in grid:
+    agents = settings.agent or (None,)
+    grid = itertools.product(
+        settings.seeds, settings.envs, agents, settings.replay, settings.initial, settings.decay
+    )
+    for seed, env, agent, replay, initial, decay in grid:
         own = {"replay": replay, "initial": initial, "decay": decay, "seed": seed}
         preset = settings.preset or default_preset(env)
-        wanted = preset_settings(preset, env).override({**flags, **own})
-        label = wanted.replay.label
+        base = preset_settings(preset, env)
+        wanted = base.override({**({} if agent is None else switches(agent, base)), **flags, **own})
+        label = run_label(wanted)
         folder = settings.out / env.replace(":", "-") / label / f"seed-{seed}"
         refuse_other_settings(folder, wanted)
         name = f"{env} {label} seed {seed}"

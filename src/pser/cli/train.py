@@ -18,6 +18,7 @@ from pser.cli.parsing import UNSET
 from pser.cli.settings_text import WIDTH, settings_lines
 from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
 from pser.errors import PserError, require
+from pser.learner.family import AGENTS, run_label, switches
 from pser.learner.settings import TrainSettings
 from pser.run.progress import Progress, make_progress
 
@@ -34,6 +35,8 @@ class _Own:
     """The game: atari:NAME, minatar:NAME or gym:ID (not with --resume)."""
     preset: Annotated[str | None, PRESET] = None
     """The settings to start from; by default paper on Atari, minatar on MinAtar, classic elsewhere."""
+    agent: Annotated[str | None, tyro.conf.arg(metavar="|".join(AGENTS), help_behavior_hint="")] = None
+    """The agent: sets --double-q, --dueling, --n-step, --loss and --noisy together (the preset's if not given)."""
     run_dir: Annotated[Path | None, UNSET] = None
     """The folder of the run; by default runs/GAME/LABEL/seed-SEED."""
     resume: Annotated[Path | None, UNSET] = None
@@ -65,6 +68,8 @@ def run(settings: Any) -> None:
     if settings.extend is not None:
         raise PserError("--extend continues a run that is there: name it with --resume DIR")
     preset, train = _settings_and_preset(settings)
+    if settings.agent is not None:
+        train = train.override(switches(settings.agent, train))
     train = shorten_evaluation(train.override(flags), flags)
     progress = make_progress(_title(train), train.run.budget_frames)
     try:
@@ -107,7 +112,7 @@ def shorten_evaluation(train: TrainSettings, flags: dict[str, Any]) -> TrainSett
 
 
 def _title(train: TrainSettings) -> str:
-    return f"{train.game.env}  {train.replay.label}"
+    return f"{train.game.env}  {run_label(train)}"
 
 
 def _say_settings(train: TrainSettings, progress: Progress) -> None:
@@ -119,10 +124,7 @@ def _say_settings(train: TrainSettings, progress: Progress) -> None:
 def default_folder(settings: TrainSettings) -> Path:
     """runs/GAME/LABEL/seed-SEED, the colon of the game replaced for file systems that do not take it."""
     return (
-        Path("runs")
-        / settings.game.env.replace(":", "-")
-        / settings.replay.label
-        / f"seed-{settings.run.seed}"
+        Path("runs") / settings.game.env.replace(":", "-") / run_label(settings) / f"seed-{settings.run.seed}"
     )
 
 
@@ -149,7 +151,9 @@ def _settings_and_preset(settings: Any) -> tuple[str, TrainSettings]:
 
 def _refuse_beside_resume(settings: Any, flags: dict[str, Any]) -> None:
     others = [
-        name for name in ("env", "preset", "run_dir", "from_run") if getattr(settings, name) is not None
+        name
+        for name in ("env", "preset", "agent", "run_dir", "from_run")
+        if getattr(settings, name) is not None
     ]
     others += list(flags)
     if others:

@@ -47,7 +47,12 @@ class Agent(Protocol):
     num_actions: int
 
     def act(
-        self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator, *, training: bool = False
+        self,
+        observation: NDArray[Any],
+        epsilon: float | NDArray[np.float64],
+        rng: np.random.Generator,
+        *,
+        training: bool = False,
     ) -> Ints:
         """ε-greedy actions for a batch of observations; in training also with the agent's own exploration."""
 

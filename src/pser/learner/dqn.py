@@ -1,7 +1,8 @@
 """DQN (Mnih et al. 2015) and its kin: a network, a head that says what its outputs mean, and what they are trained to.
 
-Every part is a switch of its own: the loss (head.py), Double Q (here), dueling (dueling.py), n-step returns (the
-memory's). An update stays on the device: the batch goes there, what the memory is told comes back once.
+Every part is a switch of its own: the loss (head.py), Double Q (here), dueling (dueling.py), noise (noisy.py), n-step
+returns (the memory's); all of them together are Rainbow (Hessel et al. 2018). An update stays on the device: the
+batch goes there, what the memory is told comes back once.
 """
 
 from typing import Any
@@ -17,9 +18,11 @@ from pser.learner.agent import Floats, Ints, Learned, Statistics
 from pser.learner.flat import FlatParameters
 from pser.learner.head import Head, build_head
 from pser.learner.networks import NETWORK_OF_FAMILY, build_network
+from pser.learner.noisy import Noise, make_noisy
 from pser.learner.optimizer import build_optimizer, checked_state
 from pser.learner.own_network import AsFloats, NetworkFactory, find_factory, make_own
 from pser.learner.path import path_of
+from pser.learner.seeds import derived_seed
 from pser.learner.settings import AgentSettings, TrainSettings
 
 
@@ -48,6 +51,10 @@ class DQN:
         )
         self.online_flat = FlatParameters(self.online, device)
         self.target_flat = FlatParameters(self.target, device)
+        self.noise: tuple[Noise, ...] = ()
+        if settings.agent.noisy:
+            stream = torch.Generator(device).manual_seed(derived_seed(settings.run.seed, "noise"))
+            self.noise = (Noise(self.online, stream), Noise(self.target, stream))
         self.online_path, self.target_path = path_of(self.online), path_of(self.target)
         self.optimizer = build_optimizer(settings.optimizer, self.online_flat)
 
@@ -58,13 +65,24 @@ class DQN:
         return (self.head.per_action, of_actions) if self.settings.dueling else (of_actions,)
 
     def act(
-        self, observation: NDArray[Any], epsilon: float, rng: np.random.Generator, *, training: bool = False
+        self,
+        observation: NDArray[Any],
+        epsilon: float | NDArray[np.float64],
+        rng: np.random.Generator,
+        *,
+        training: bool = False,
     ) -> Ints:
-        """ε-greedy actions for a batch of observations; the network is asked only if an action is greedy."""
+        """ε-greedy actions for a batch of observations; the network is asked only if an action is greedy.
+
+        A noisy network plays by its means, except in training.
+        """
         explore = rng.random(len(observation)) < epsilon
         if explore.all():
             return rng.integers(self.num_actions, size=len(observation))
+        if training and self.noise:
+            self.noise[0].redraw()
         action: Ints = self.q_values(observation).argmax(1)
+        self._silence()
         if explore.any():
             action[explore] = rng.integers(self.num_actions, size=np.count_nonzero(explore))
         return action
@@ -102,6 +120,11 @@ class DQN:
             )
             return _array(self.head.signal(self.signal, taken, targets))
 
+    def _silence(self) -> None:
+        """Let the networks be their means until noise is drawn again."""
+        for noise in self.noise:
+            noise.on = False
+
     def learn(self, batch: "pser.Batch", *, measure: bool = True) -> Learned:
         """One update of the online network on a batch from the memory."""
         head = self.head
@@ -109,6 +132,8 @@ class DQN:
         next_observation, reward = self._tensor(batch.next_observation), self._tensor(batch.reward)
         discount, weights = self._tensor(batch.discount), self._tensor(batch.weights)
         with torch.inference_mode():
+            for noise in self.noise:  # the online and the target network draw their own
+                noise.redraw()
             choice = None
             if self.settings.double_q:  # the online network chooses, the target network rates
                 chooser = head.q_values(self._values(self.online_path.forward(next_observation)))
@@ -124,6 +149,7 @@ class DQN:
             if self.settings.max_grad_norm:
                 self.online_flat.clip_gradients(self.settings.max_grad_norm)
             self.optimizer.step()
+            self._silence()
             taken = head.taken(values, action)
             signal = head.signal(self.signal, taken, targets)
             statistics = self._statistics(values, action, taken, targets, weights) if measure else None
@@ -136,7 +162,7 @@ class DQN:
         q = self.head.q_values(values).gather(1, action.unsqueeze(1)).mean()
         loss = (weights * self.head.losses(taken, targets)).mean()
         td_abs = self.head.td_errors(taken, targets).abs().mean()
-        return Statistics(*torch.stack([loss, q, td_abs]).tolist())
+        return Statistics(*(float(mean) for mean in _array(torch.stack([loss, q, td_abs]))))
 
     def update_target(self) -> None:
         """Copy the online network into the target network."""
@@ -161,16 +187,22 @@ class DQN:
 
     def get_state(self) -> dict[str, Any]:
         """Networks and optimizer as NumPy arrays."""
-        return {
+        state = {
             "online": self.get_weights(),
             "target": self.target_flat.get_state(),
             "optimizer": {name: _array(value).copy() for name, value in self.optimizer.state().items()},
         }
+        if self.noise:
+            state["noise"] = self.noise[0].generator.get_state().numpy()
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from `get_state`."""
         averages = checked_state(self.optimizer, state["optimizer"])
+        self.online_flat.check(state["online"])
         self.target_flat.check(state["target"])
+        if self.noise:
+            self.noise[0].set_stream(state.get("noise"))
         self.online_flat.set_state(state["online"])
         self.target_flat.set_state(state["target"])
         own = self.optimizer.state()
@@ -194,8 +226,12 @@ def seeded_network(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if factory is not None:
-            return AsFloats(make_own(factory, shape, sum(streams)))
-        return build_network(kind, shape, streams, hidden=settings.hidden)
+            network: nn.Module = AsFloats(make_own(factory, shape, sum(streams)))
+        else:
+            network = build_network(kind, shape, streams, hidden=settings.hidden)
+    if settings.noisy:
+        make_noisy(network, settings.noisy_sigma)
+    return network
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

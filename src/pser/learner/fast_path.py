@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from pser import _kernel
 from pser.learner.networks import Convolution, Patches, QNetwork
+from pser.learner.noisy import NoisyLinear
 from pser.learner.own_network import AsFloats
 
 
@@ -28,11 +29,17 @@ class Layer(Protocol):
         """Overwrite the parameters' `.grad`, given ∂/∂y; returns ∂/∂x if that is asked for."""
 
 
+def _gradient(parameter: Tensor) -> Tensor:
+    """Where a parameter's gradient goes."""
+    assert parameter.grad is not None
+    return parameter.grad
+
+
 class _Linear:
     def __init__(self, layer: nn.Linear, relu: bool) -> None:
         self.weight, self.bias, self.relu = layer.weight.detach(), layer.bias.detach(), relu
         self.transposed = self.weight.t()
-        self.weight_gradient, self.bias_gradient = layer.weight.grad, layer.bias.grad
+        self.weight_gradient, self.bias_gradient = _gradient(layer.weight), _gradient(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         y = torch.addmm(self.bias, x, self.transposed)
@@ -47,13 +54,65 @@ class _Linear:
         return torch.mm(gradient, self.weight) if onward else gradient
 
 
+class _Noisy:
+    """A noisy linear layer: the noise is mixed into the weights once a draw."""
+
+    def __init__(self, layer: NoisyLinear, relu: bool) -> None:
+        assert layer.noise is not None
+        self.noise, self.relu, self.drawn = layer.noise, relu, -1
+        self.input_noise, self.output_noise = layer.input_noise, layer.output_noise
+        self.mean = (layer.weight.detach(), layer.bias.detach())
+        self.sigma = (layer.weight_sigma.detach(), layer.bias_sigma.detach())
+        self.gradients = (_gradient(layer.weight), _gradient(layer.bias))
+        self.sigma_gradients = (_gradient(layer.weight_sigma), _gradient(layer.bias_sigma))
+        self.mixed = (torch.empty_like(self.mean[0]), torch.empty_like(self.mean[1]))
+        self.in_kernel = layer.weight.device.type == "cpu"
+
+    def _weights(self) -> tuple[Tensor, Tensor]:
+        if not self.noise.on:
+            return self.mean
+        if self.drawn != self.noise.draws:
+            self.drawn = self.noise.draws
+            self._mix()
+        return self.mixed
+
+    def _mix(self) -> None:
+        out, inputs = self.output_noise, self.input_noise
+        if self.in_kernel:
+            arrays = (self.mean[0], self.sigma[0], out, inputs, self.mixed[0])
+            _kernel.mix_noise(*(array.numpy() for array in arrays))
+        else:
+            torch.addcmul(self.mean[0], self.sigma[0], torch.outer(out, inputs), out=self.mixed[0])
+        torch.addcmul(self.mean[1], self.sigma[1], out, out=self.mixed[1])
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight, bias = self._weights()
+        y = torch.addmm(bias, x, weight.t())
+        return y.relu_() if self.relu else y
+
+    def backward(self, x: Tensor, y: Tensor, gradient: Tensor, onward: bool) -> Tensor:
+        """∂/∂σ = ∂/∂W·ε besides what a linear layer has."""
+        if self.relu:
+            gradient = torch.ops.aten.threshold_backward(gradient, y, 0)
+        (to_weight, to_bias), (to_sigma, to_bias_sigma) = self.gradients, self.sigma_gradients
+        out, inputs = self.output_noise, self.input_noise
+        torch.mm(gradient.t(), x, out=to_weight)
+        torch.sum(gradient, 0, out=to_bias)
+        if self.in_kernel:
+            _kernel.noise_gradient(to_weight.numpy(), out.numpy(), inputs.numpy(), to_sigma.numpy())
+        else:
+            torch.mul(to_weight, torch.outer(out, inputs), out=to_sigma)
+        torch.mul(to_bias, out, out=to_bias_sigma)
+        return torch.mm(gradient, self.mixed[0]) if onward else gradient
+
+
 class _Conv:
     def __init__(self, layer: nn.Conv2d, relu: bool) -> None:
         self.weight, self.relu = layer.weight.detach(), relu
         self.bias = None if layer.bias is None else layer.bias.detach()
         self.stride, self.padding = layer.stride, layer.padding
-        self.weight_gradient = layer.weight.grad
-        self.bias_gradient = None if layer.bias is None else layer.bias.grad
+        self.weight_gradient = _gradient(layer.weight)
+        self.bias_gradient = None if layer.bias is None else _gradient(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.conv2d(x, self.weight, self.bias, self.stride, self.padding)
@@ -76,7 +135,6 @@ class _Conv:
             1,
             [onward, True, False],
         )
-        assert self.weight_gradient is not None
         self.weight_gradient.copy_(weight)
         if self.bias_gradient is not None:
             torch.sum(gradient, (0, 2, 3), out=self.bias_gradient)
@@ -88,11 +146,8 @@ class _SparsePlanes:
 
     def __init__(self, patches: Patches, layer: Convolution) -> None:
         self.shape, self.positions = (patches.channels, 10, 10), 64
-        weight, bias = layer.weight.grad, layer.bias.grad
-        assert weight is not None
-        assert bias is not None
         self.weight, self.bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
-        self.weight_gradient, self.bias_gradient = weight.numpy(), bias
+        self.weight_gradient, self.bias_gradient = _gradient(layer.weight).numpy(), _gradient(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         y = torch.empty(len(x) * self.positions, self.bias.size)
@@ -228,6 +283,8 @@ def _chain(module: nn.Module) -> Chain | None:
         relu = type(following) is nn.ReLU
         if type(layer) in (nn.Linear, Convolution) and layer.bias is not None:
             layers.append(_Linear(layer, relu))
+        elif type(layer) is NoisyLinear and layer.noise is not None:
+            layers.append(_Noisy(layer, relu))
         elif type(layer) is nn.Conv2d and _is_plain(layer):
             layers.append(_Conv(layer, relu))
         elif type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) == (1, -1):

@@ -101,7 +101,17 @@ class Trainer:
 
     def epsilon(self) -> float:
         """ε now: constant until learning starts, then linear (Mnih et al. 2015, Extended Data Table 1)."""
+        if self.settings.agent.noisy and self.counters.steps >= self.settings.agent.warmup_steps:
+            return 0.0  # the network explores by its noise
         return self._epsilon(self.counters.steps - self.settings.agent.warmup_steps)
+
+    def _epsilons(self) -> Any:
+        """ε of every environment: one for all, or ε^(1 + spread·i/(N−1)) (Horgan et al. 2018, Section 4.1)."""
+        epsilon, spread = self.epsilon(), self.settings.exploration.epsilon_spread
+        if not spread:
+            return epsilon
+        envs = self.game.num_envs
+        return epsilon ** (1.0 + spread * np.arange(envs) / max(envs - 1, 1))
 
     def beta(self) -> float:
         """β now: linear over the run (Schaul et al. 2016, Section 3.4)."""
@@ -129,7 +139,7 @@ class Trainer:
 
     def _step_games(self) -> Iterator[Event]:
         """One step of every environment, into the memory."""
-        action = self.agent.act(self.observation, self.epsilon(), self.exploration, training=True)
+        action = self.agent.act(self.observation, self._epsilons(), self.exploration, training=True)
         step = self.game.step(action)
         reward = np.clip(step.reward, -1.0, 1.0) if self.settings.game.clip_rewards else step.reward
         self.replay.add(

@@ -1,4 +1,4 @@
-"""The networks at hand: the one of Mnih et al. 2015, MinAtar's, and a multi-layer perceptron."""
+"""The networks at hand: Mnih et al. 2015's, a smaller one, MinAtar's, and a multi-layer perceptron."""
 
 import itertools
 import math
@@ -85,8 +85,8 @@ class QNetwork(nn.Module):
 def build_network(
     kind: str, shape: tuple[int, ...], streams: Sequence[int], *, hidden: tuple[int, ...]
 ) -> QNetwork:
-    """The named network ("nature", "minatar", "mlp") for observations of `shape`."""
-    builders: dict[str, Callable[..., QNetwork]] = {"nature": _nature, "minatar": _minatar}
+    """The named network ("nature", "der", "minatar", "mlp") for observations of `shape`."""
+    builders: dict[str, Callable[..., QNetwork]] = {"nature": _nature, "der": _der, "minatar": _minatar}
     return builders[kind](shape, streams) if kind in builders else _mlp(shape, streams, hidden)
 
 
@@ -100,8 +100,7 @@ def _mlp(shape: tuple[int, ...], streams: Sequence[int], hidden: tuple[int, ...]
 
 def _nature(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
     """Mnih et al. 2015: three convolutions on frames divided by 255, then 512 units."""
-    if len(shape) != 3 or shape[1:] != (84, 84):
-        raise PserError(f"the nature network needs frames of 84×84, got {shape}: choose --network mlp")
+    _require_frames(shape, "nature")
     body = nn.Sequential(
         nn.Conv2d(shape[0], 32, kernel_size=8, stride=4),
         nn.ReLU(),
@@ -111,6 +110,23 @@ def _nature(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
         nn.ReLU(),
     )
     return QNetwork(Pixels(), body, 3136, 512, streams)
+
+
+def _der(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
+    """Van Hasselt et al. 2019: two 5×5 convolutions with stride 5 on frames divided by 255, then 256 units."""
+    _require_frames(shape, "der")
+    body = nn.Sequential(
+        nn.Conv2d(shape[0], 32, kernel_size=5, stride=5),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, kernel_size=5, stride=5),
+        nn.ReLU(),
+    )
+    return QNetwork(Pixels(), body, 576, 256, streams)
+
+
+def _require_frames(shape: tuple[int, ...], network: str) -> None:
+    if len(shape) != 3 or shape[1:] != (84, 84):
+        raise PserError(f"the {network} network needs frames of 84×84, got {shape}: choose --network mlp")
 
 
 def _minatar(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:

@@ -1,7 +1,10 @@
 """A network of one's own: a class or factory, named by its module or given from Python."""
 
+import contextlib
 import importlib
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -30,7 +33,8 @@ def find_factory(name: str) -> NetworkFactory:
     """The class that `package.module:Class` names."""
     module, _, attribute = name.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        with _here():
+            found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except ImportError as error:
@@ -43,6 +47,16 @@ def find_factory(name: str) -> NetworkFactory:
         raise PserError(f"the network {name} must be a class or function, got {found!r}: name another")
     factory: NetworkFactory = found
     return factory
+
+
+@contextlib.contextmanager
+def _here() -> Iterator[None]:
+    """Let modules of the current folder be found, as `python -m` does."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        yield
+    finally:
+        sys.path.pop(0)
 
 
 def make_own(factory: NetworkFactory, shape: tuple[int, ...], num_outputs: int) -> nn.Module:

@@ -1,6 +1,7 @@
 """Named sets of settings: each preset is a function from an environment's name to complete settings."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pser
 from pser.errors import PserError
@@ -17,6 +18,16 @@ from pser.learner.settings import (
 
 PRESET_OF_FAMILY = {"atari": "paper", "minatar": "minatar", "gym": "classic"}
 """The preset taken when none is named."""
+
+
+RAINBOW_PARTS: dict[str, Any] = {
+    "double_q": True,
+    "dueling": True,
+    "n_step": 3,
+    "loss": "c51",
+    "noisy": True,
+}
+"""Rainbow's parts besides prioritized replay, which every preset has."""
 
 
 def paper(env: str) -> TrainSettings:
@@ -90,6 +101,75 @@ def fast(env: str) -> TrainSettings:
     )
 
 
+def rainbow(env: str) -> TrainSettings:
+    """Rainbow (Hessel et al. 2018) on Atari: all its parts, KL as priority, Adam, learning from 20,000 steps on."""
+    return paper(env).override(
+        {
+            **RAINBOW_PARTS,
+            "beta": 0.4,
+            "beta_end": 1.0,
+            "priority_signal": "kl",
+            "warmup_steps": 20_000,
+            "target_period_steps": 8_000,
+            "max_grad_norm": 10.0,
+            "optimizer": "adam",
+            "learning_rate": 6.25e-5,
+            "optimizer_eps": 1.5e-4,
+        }
+    )
+
+
+def der(env: str) -> TrainSettings:
+    """Data-efficient Rainbow (van Hasselt et al. 2019): 100,000 steps, an update each, 20-step returns."""
+    return rainbow(env).override(
+        {
+            "network": "der",
+            "n_step": 20,
+            "noisy_sigma": 0.1,
+            "capacity": 100_000,
+            "warmup_steps": 1_600,
+            "update_period_steps": 1,
+            "target_period_steps": 2_000,
+            "learning_rate": 1e-4,
+            "eval_period_frames": 100_000,
+            "eval_frames": 0,
+            "eval_episodes": 16,
+            "eval_num_envs": 8,
+            "budget_frames": 400_000,
+            "log_period_frames": 4_000,
+            "checkpoint_period_frames": 100_000,
+        }
+    )
+
+
+def apex(env: str) -> TrainSettings:
+    """Ape-X DQN's settings (Horgan et al. 2018) on one machine: unequal explorers, CurrentTD, batches of 512."""
+    return paper(env).override(
+        {
+            "num_envs": 16,
+            "noop_max": 30,
+            "capacity": 2_000_000,
+            "initial": "td",
+            "n_step": 3,
+            "alpha": 0.6,
+            "beta": 0.4,
+            "beta_end": 0.4,
+            "double_q": True,
+            "dueling": True,
+            "batch_size": 512,
+            "update_period_steps": 64,  # eight transitions learned per step played, as DQN has it
+            "target_period_steps": 160_000,  # 2,500 updates
+            "max_grad_norm": 40.0,
+            "learning_rate": 6.25e-5,
+            "optimizer_eps": 1.5e-7,
+            "epsilon_start": 0.4,
+            "epsilon_end": 0.4,
+            "epsilon_spread": 7.0,
+            "eval_num_envs": 8,
+        }
+    )
+
+
 def minatar(env: str) -> TrainSettings:
     """MinAtar's usual DQN (Young and Tian 2019), one update per frame."""
     return TrainSettings(
@@ -105,6 +185,27 @@ def minatar(env: str) -> TrainSettings:
             eval_period_frames=50_000, eval_episodes=30, eval_epsilon=0.001, eval_noop_max=0, eval_num_envs=10
         ),
         run=RunSettings(budget_frames=1_000_000, log_period_frames=10_000, checkpoint_period_frames=100_000),
+    )
+
+
+def minatar_fast(env: str) -> TrainSettings:
+    """MinAtar in minutes: eight environments, one update per four frames, 500,000 frames."""
+    return minatar(env).override({"num_envs": 8, "update_period_steps": 4, "budget_frames": 500_000})
+
+
+def rainbow_minatar(env: str) -> TrainSettings:
+    """Rainbow on MinAtar as in Obando-Ceron and Castro 2021, at the pace of minatar-fast."""
+    return minatar_fast(env).override(
+        {
+            **RAINBOW_PARTS,
+            "noisy_sigma": 0.1,
+            "alpha": 0.5,
+            "priority_signal": "loss",  # its root with α = 1, as in their code, is the same
+            "warmup_steps": 1_000,
+            "optimizer": "adam",
+            "learning_rate": 1e-4,
+            "optimizer_eps": 3.125e-4,
+        }
     )
 
 
@@ -140,6 +241,11 @@ PRESETS: dict[str, Callable[[str], TrainSettings]] = {
     "minatar": minatar,
     "classic": classic,
     "fast": fast,
+    "rainbow": rainbow,
+    "der": der,
+    "apex": apex,
+    "minatar-fast": minatar_fast,
+    "rainbow-minatar": rainbow_minatar,
 }
 """Name of a preset → its function."""
 

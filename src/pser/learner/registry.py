@@ -23,6 +23,7 @@ class Loss:
 
 LOSSES = {
     "huber": Loss("pser.learner.huber:HuberHead", of_distributions=False),
+    "c51": Loss("pser.learner.c51:C51Head", of_distributions=True),
 }
 """Name of a loss → what it is."""
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-PURPOSES = ("network", "memory", "exploration", "game", "evaluation", "replay")
+PURPOSES = ("network", "memory", "exploration", "game", "evaluation", "replay", "noise")
 """Who draws; the position is part of the seed, so new purposes go to the end."""
 
 

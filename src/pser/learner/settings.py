@@ -33,7 +33,7 @@ def _one_of(group: object, name: str, choices: Mapping[str, Any]) -> None:
     require(value in choices, f"{name} must be one of {', '.join(choices)}", value, "name one of them")
 
 
-NETWORKS = ("auto", "nature", "minatar", "mlp")
+NETWORKS = ("auto", "nature", "der", "minatar", "mlp")
 """The networks that have a name of their own."""
 
 
@@ -121,12 +121,22 @@ class AgentSettings:
     learner: str = "dqn"
     """The learner; dqn is the whole family of the switches below."""
     network: str = "auto"
-    """The network: nature, minatar, mlp, auto (the one of the environment's family), or one's own as
+    """The network: nature, der, minatar, mlp, auto (the one of the environment's family), or one's own as
     package.module:Class, made as Class(observation_shape, num_outputs)."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers of the mlp network."""
     loss: str = "huber"
-    """The loss: huber (one value per action)."""
+    """The loss: huber (one value per action), or c51 (a distribution over atoms per action)."""
+    atoms: int = 51
+    """C51: atoms of a distribution."""
+    v_min: float = -10.0
+    """C51: the smallest return that an atom stands for."""
+    v_max: float = 10.0
+    """C51: the largest return that an atom stands for."""
+    noisy: bool = False
+    """Fully connected layers carry learned noise, which explores instead of random actions."""
+    noisy_sigma: float = 0.5
+    """Noisy: the noise's scale at the start."""
     double_q: bool = False
     """The online network chooses the bootstrap action, the target network rates it."""
     dueling: bool = False
@@ -151,6 +161,9 @@ class AgentSettings:
         rule = f"network must be one of {', '.join(NETWORKS)} or package.module:Class"
         require(own or self.network in NETWORKS, rule, self.network, "name one")
         _in_unit_interval(self, "gamma")
+        _at_least(self, 2, "atoms")
+        require(self.v_min < self.v_max, "v_min must be below v_max", (self.v_min, self.v_max), "lower v_min")
+        require(self.noisy_sigma > 0, "noisy_sigma must be positive", self.noisy_sigma, "0.5 is usual")
         _at_least(self, 1, "batch_size", "update_period_steps", "target_period_steps")
         _at_least(self, 0, "warmup_steps", "max_grad_norm")
         require(
@@ -197,9 +210,12 @@ class ExplorationSettings:
     """Share of random actions at the end of the decay."""
     epsilon_decay_steps: int = 1_000_000
     """The share falls linearly over this many steps, counted from the end of warmup_steps."""
+    epsilon_spread: float = 0.0
+    """Several environments explore unequally: environment i of N by the share to the power 1 + spread · i/(N - 1)."""
 
     def __post_init__(self) -> None:
         _in_unit_interval(self, "epsilon_start", "epsilon_end")
+        _at_least(self, 0, "epsilon_spread")
         _at_least(self, 1, "epsilon_decay_steps")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pser.errors import DamagedFileError, PserError, is_whole, require
 from pser.files.atomic import write_text
 from pser.files.json_text import parse_json
+from pser.learner.family import agent_label, run_label
 from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import from_json, to_json
 
@@ -28,7 +29,8 @@ def build_manifest(settings: TrainSettings, preset: str, command: str | None = N
         "settings": to_json(settings),
         "env": settings.game.env,
         "replay": settings.replay.replay,
-        "label": settings.replay.label,
+        "agent": agent_label(settings),
+        "label": run_label(settings),
         "seed": settings.run.seed,
         "preset": preset,
         "command": command or shlex.join(["pser", *sys.argv[1:]]),
