@@ -69,13 +69,21 @@ unsigned long long history(const Rules& rules, int64_t capacity, int64_t streams
     index.update(kBatch, ids.data(), td.data());
     const double total = index.total_mass();
     digest.take(&total, 1);
+    if (step % 7 == 0) {  // what a rule of one's own does
+      index.sample_at(kBatch, uniforms.data(), 1.0, ids.data(), weights.data(), nullptr);
+      index.predecessors(ids[0], kBatch, ids.data());
+      digest.take(ids.data(), ids.size());
+      const int64_t some = index.oldest_id() + static_cast<int64_t>(random.bits() % static_cast<uint64_t>(index.size()));
+      index.set_priorities(1, &some, given.data());
+    }
   }
   for (int64_t id = index.oldest_id(); id < index.next_id(); ++id) {
     const double p = index.priority_of(id);
     digest.take(&p, 1);
   }
-  const double watched[] = {summarize(index).effective_sample_size, summarize(index).decayed_share, index.max_priority()};
-  digest.take(watched, 3);
+  const Stats s = summarize(index);
+  const double watched[] = {s.effective_sample_size, s.decayed_share, s.from_retention, s.from_decay, index.max_priority()};
+  digest.take(watched, 5);
   if (!index.broken_invariant().empty()) std::printf("broken invariant: %s\n", index.broken_invariant().c_str());
   return digest.value();
 }
@@ -105,6 +113,9 @@ int main() {
   r.decay_from_priority = true;
   r.stratified = false;
   settings.emplace_back("pser-0.6", r);
+  r = paper;
+  r.retain_decayed = true;
+  settings.emplace_back("pser-decayed", r);
   r = paper;
   r.alpha = 0.01;
   settings.emplace_back("pser-0.01", r);
