@@ -74,6 +74,7 @@ def run(settings: Any) -> None:
     progress = make_progress(_title(train), train.run.budget_frames)
     try:
         _say_settings(train, progress)
+        _say_anatomy(train, progress)
         from pser.run.training import start_run  # imports torch: seconds in which the panel is already there
 
         start_run(train, preset, settings.run_dir or default_folder(train), progress)
@@ -119,6 +120,15 @@ def _say_settings(train: TrainSettings, progress: Progress) -> None:
     """All settings of the run, before it begins."""
     for line in settings_lines(train, min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)):
         progress.said(line)
+
+
+def _say_anatomy(train: TrainSettings, progress: Progress) -> None:
+    """Whether backward decay will have any mass."""
+    from pser.analysis.anatomy.note import decay_note
+
+    note = decay_note(train)
+    if note is not None:
+        progress.said(note)
 
 
 def default_folder(settings: TrainSettings) -> Path:

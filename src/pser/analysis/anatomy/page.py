@@ -29,8 +29,9 @@ class Case:
 
     @property
     def eta(self) -> float:
-        """η, 0 where there is none."""
-        return self.prioritization.eta if isinstance(self.prioritization, PSER) else 0.0
+        """η as far as it holds up what insertion gave; 0 where nothing does."""
+        rule = self.prioritization
+        return rule.eta if isinstance(rule, PSER) and rule.retain == "all" else 0.0
 
     def predicted(self, surprises: Surprises) -> float | None:
         """Share ruled by insertion, by the arithmetic; None for CurrentTD, where nothing is inserted at p_max."""
@@ -59,6 +60,7 @@ def standard_cases() -> list[Case]:
         Case("η = 0.7, 32 replays a life", pser.PSER(eta=0.7), replays=32.0),
         Case("η = 0.7, ρ = 0.8, W = 20", pser.PSER(eta=0.7, rho=0.8, window=20)),
         Case("η = 0, ρ = 0.8, W = 20", pser.PSER(eta=0.0, rho=0.8, window=20)),
+        Case("η = 0.7 of what came by decay only", pser.PSER(eta=0.7, retain="decayed")),
         Case("η = 0.7, CurrentTD", pser.PSER(eta=0.7), initial="td"),
     ]
 
@@ -139,6 +141,7 @@ driven with made-up errors: |δ| lognormal with median {median:g}·p_max and spr
 {table}
 ![mass by source]({figure})
 
+With CurrentTD a transition never replayed has its own TD error already; it is counted under insertion all the same.
 The prediction differs from the simulation by at most {furthest:.2f}: it gives each transition exactly K
 replays, where large errors are replayed more often than small ones. *Effective samples* is a share of the
 memory, 1 for uniform replay. A *variance / mean* of replay counts is 1 for chance; below it the memory deals

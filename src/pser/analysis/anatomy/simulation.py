@@ -22,7 +22,7 @@ class Anatomy:
     """The mass by its source, and how the replays were spread."""
 
     insertion: float
-    """Share of the mass of transitions whose priority stems from insertion and was never replayed."""
+    """Share of the mass of transitions never replayed."""
     retention: float
     """… whose priority η kept when their own TD error was smaller."""
     own: float
@@ -56,49 +56,42 @@ class Set:
     seed: int = 0
 
 
-class _Life:
-    """What the simulation remembers of each slot: it decides the sources without asking the memory."""
-
-    def __init__(self, capacity: int) -> None:
-        self.td = np.zeros(capacity)
-        self.replays = np.zeros(capacity, dtype=np.int64)
-        self.held = np.zeros(capacity)
-        """Priority after the last own event (insertion or update)."""
-        self.retained = np.zeros(capacity, dtype=bool)
-        self.near = np.zeros(capacity, dtype=bool)
-
-
 def simulate(what: Set) -> Anatomy:
     """Fill the memory three times over, a batch at a time, and take it apart at the end."""
+    index, ends = _lived(what)
+    stats = index.stats()
+    replays, near = ends
+    return Anatomy(
+        insertion=stats["mass_from_insertion"],
+        retention=stats["mass_from_retention"],
+        own=stats["mass_from_td_error"],
+        decay=stats["mass_from_decay"],
+        effective_samples=stats["effective_sample_size"] / len(index),
+        evenness=float(replays.var() / replays.mean()),
+        near_rewards=float(replays[near].mean() / replays[~near].mean()),
+    )
+
+
+def _lived(what: Set) -> tuple["pser.PriorityIndex", tuple[FloatArray, NDArray[np.bool_]]]:
+    """The memory at the end; and of the transitions overwritten meanwhile how often each was replayed, and whether it
+    led to a reward.
+    """
     rng = np.random.default_rng(what.seed)
     index = pser.PriorityIndex(what.capacity, what.prioritization, seed=what.seed)
-    life = _Life(what.capacity)
-    ended_near: list[FloatArray] = []
-    ended_far: list[FloatArray] = []
-    steps = round(BATCH / what.replays)
-    total = 3 * what.capacity
+    total, steps = 3 * what.capacity, max(1, round(BATCH / what.replays))
     td, rewarded = what.surprises.draw(total, rng)
     first = np.arange(total) % EPISODE == 0
-    near = _leads_to(rewarded, first)
+    replays = np.zeros(total, dtype=np.int64)
     for start in range(0, total, steps):
         rows = slice(start, min(start + steps, total))
-        if start >= 2 * what.capacity:  # whole lives, lived in a full memory
-            slots = np.arange(rows.start, rows.stop) % what.capacity
-            counts = life.replays[slots].astype(np.float64)
-            ended_near.append(counts[life.near[slots]])
-            ended_far.append(counts[~life.near[slots]])
-        _insert(index, life, what, rows, td, first, near)
+        given = td[rows] if what.initial == "td" else None
+        index.append(first[rows], stream=np.zeros(rows.stop - rows.start, dtype=np.int64), td_error=given)
         if rows.stop >= BATCH:
-            _replay(index, life, what)
-    ends_near, ends_far = np.concatenate(ended_near), np.concatenate(ended_far)
-    ends = np.concatenate([ends_near, ends_far])
-    shares = _shares(index, life, what)
-    return Anatomy(
-        **shares,
-        effective_samples=index.stats()["effective_sample_size"] / len(index),
-        evenness=float(ends.var() / ends.mean()),
-        near_rewards=float(ends_near.mean() / ends_far.mean()),
-    )
+            ids = np.unique(index.sample(BATCH)[0])
+            index.update(ids, td[ids] * what.surprises.shrink ** replays[ids])
+            replays[ids] += 1
+    whole = slice(what.capacity, 2 * what.capacity)  # lived from beginning to end in a full memory
+    return index, (replays[whole].astype(np.float64), _leads_to(rewarded, first)[whole])
 
 
 def _leads_to(rewarded: NDArray[np.bool_], first: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -108,54 +101,3 @@ def _leads_to(rewarded: NDArray[np.bool_], first: NDArray[np.bool_]) -> NDArray[
     for back in range(1, NEAR + 1):
         near[:-back] |= rewarded[back:] & (episode[:-back] == episode[back:])
     return near & ~rewarded
-
-
-def _insert(
-    index: "pser.PriorityIndex",
-    life: _Life,
-    what: Set,
-    rows: slice,
-    td: FloatArray,
-    first: NDArray[np.bool_],
-    near: NDArray[np.bool_],
-) -> None:
-    count = rows.stop - rows.start
-    given = td[rows] if what.initial == "td" else None
-    ids = index.append(first[rows], stream=np.zeros(count, dtype=np.int64), td_error=given)
-    slots = ids % what.capacity
-    life.td[slots], life.near[slots] = td[rows], near[rows]
-    life.replays[slots], life.retained[slots] = 0, False
-    # What a later row of the same call handed down is not the row's own.
-    life.held[slots] = index.max_priority if given is None else given + _eps(what)
-
-
-def _replay(index: "pser.PriorityIndex", life: _Life, what: Set) -> None:
-    ids, _ = index.sample(BATCH)
-    ids = np.unique(ids)
-    slots = ids % what.capacity
-    shrunk = life.td[slots] * what.surprises.shrink ** life.replays[slots]
-    before = index.priority(ids)
-    index.update(ids, shrunk)
-    own, kept = shrunk + _eps(what), getattr(what.prioritization, "eta", 0.0) * before
-    life.held[slots], life.retained[slots] = np.maximum(own, kept), kept > own
-    life.replays[slots] += 1
-
-
-def _shares(index: "pser.PriorityIndex", life: _Life, what: Set) -> dict[str, float]:
-    ids = np.arange(index.oldest_id, index.next_id)
-    slots = ids % what.capacity
-    mass = index.probabilities(ids)
-    decayed = index.priority(ids) > life.held[slots] * (1 + 1e-9)
-    new = life.replays[slots] == 0
-    # A new transition with a priority of its own (CurrentTD) has it from its TD error.
-    own = ~decayed & ((new & (what.initial == "td")) | (~new & ~life.retained[slots]))
-    return {
-        "insertion": float(mass[~decayed & new & ~own].sum()),
-        "retention": float(mass[~decayed & ~new & life.retained[slots]].sum()),
-        "own": float(mass[own].sum()),
-        "decay": float(mass[decayed].sum()),
-    }
-
-
-def _eps(what: Set) -> float:
-    return getattr(what.prioritization, "eps", 0.0)
