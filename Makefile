@@ -89,7 +89,7 @@ format: .stamps/build  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-demo: .stamps/build  ## The main job in a few minutes: study, short training comparison, report
+demo: .stamps/build  ## The main job in a few minutes: study, short training comparison, report, a look into a memory
 	$(BIN)/pser demo
 
 bench: | $(BIN)/python  ## Measure the memory beside other libraries; writes docs/benchmarks.md

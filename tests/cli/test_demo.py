@@ -15,18 +15,17 @@ def demo(tmp_path_factory):
     return out, main(["demo", "--frames", "1000", "--seeds", "1", "--jobs", "2", "--out", str(out)])
 
 
-def test_demo_ends_well_and_names_the_page_to_open_last(demo, capfd):
+def test_demo_ends_well_and_names_the_pages_to_open_last(demo, capfd):
     out, code = demo
     assert code == 0
-    # Again: everything is finished, so only the report is made anew.
+    # Again: everything is finished, so only the pages are made anew.
     assert main(["demo", "--frames", "1000", "--seeds", "1", "--jobs", "2", "--out", str(out)]) == 0
     printed = capfd.readouterr().out
-    assert printed.splitlines()[-1].endswith(str((out / "report.html").resolve()))
+    for line, name in zip(printed.splitlines()[-2:], ("report.html", "inspect.html"), strict=True):
+        assert line.endswith(str((out / name).resolve()))
     assert printed.count("was finished before") == 3
-    assert [line[:10] for line in printed.splitlines() if line.startswith("== ")][:3] == [
-        "== 1 of 3:",
-        "== 2 of 3:",
-        "== 3 of 3:",
+    assert [line[:10] for line in printed.splitlines() if line.startswith("== ")][:4] == [
+        f"== {part} of 4:" for part in (1, 2, 3, 4)
     ]
 
 
@@ -43,6 +42,9 @@ def test_demo_leaves_the_study_three_trained_agents_and_the_report(demo):
     page = (out / "report.html").read_text(encoding="utf-8")
     for label in ("Uniform", "PER_MaxPrio", "PSER_MaxPrio_MAX"):
         assert label in page
+    page = (out / "inspect.html").read_text(encoding="utf-8")
+    assert "minatar:breakout, PSER_MaxPrio_MAX, seed 0" in page
+    assert '"frames":1000' in page
 
 
 def test_runs_of_another_budget_are_not_continued(demo):

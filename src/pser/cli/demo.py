@@ -1,8 +1,8 @@
-"""The main job in a few minutes: a small Blind Cliffwalk study, a short training comparison, the report.
+"""The main job in a few minutes: a small Blind Cliffwalk study, a short training comparison, two pages to look at.
 
 Uniform replay, PER and PSER are trained on MinAtar Breakout for a budget far too small to tell them apart; what the
-demo shows is the whole path from memory to report. It calls what `pser cliffwalk --quick`, `pser sweep` and
-`pser report` call. The same command again goes on where it was stopped.
+demo shows is the whole path from memory to report. It calls what `pser cliffwalk --quick`, `pser sweep`,
+`pser report` and `pser inspect` call. The same command again goes on where it was stopped.
 """
 
 import os
@@ -41,20 +41,20 @@ class Settings:
 
 
 def run(settings: Settings) -> None:
-    """Study, train, report, and name the file to open."""
-    from pser.cli import cliffwalk, report, sweep
+    """Study, train, report, look into a memory, and name the pages to open."""
+    from pser.cli import cliffwalk, inspect, report, sweep
 
     began = time.monotonic()
     jobs = settings.jobs or len(os.sched_getaffinity(0))
     study = settings.out / "cliffwalk"
     # A budget of its own folder: runs of another length are never continued as if they were these.
     runs = settings.out / f"breakout-{settings.frames}"
-    page = settings.out / "report.html"
+    page, memory_page = settings.out / "report.html", settings.out / "inspect.html"
 
-    _say("1 of 3: Blind Cliffwalk, 8 and 10 states, 3 seeds")
+    _say("1 of 4: Blind Cliffwalk, 8 and 10 states, 3 seeds")
     cliffwalk.run(cliffwalk.Settings(quick=True, jobs=jobs, out=study))
 
-    _say(f"2 of 3: DQN on {GAME}, {settings.frames:,} frames with each replay strategy and seed")
+    _say(f"2 of 4: DQN on {GAME}, {settings.frames:,} frames with each replay strategy and seed")
     sweep.run(
         sweep.Settings(
             envs=(GAME,),
@@ -66,13 +66,18 @@ def run(settings: Settings) -> None:
         )
     )
 
-    _say("3 of 3: the report")
+    _say("3 of 4: the report")
     report.run(report.Settings(runs=(runs,), out=page, title="PSER demo: MinAtar Breakout, a short run"))
+
+    _say("4 of 4: what the memory of a PSER run held, moment by moment")
+    watched = runs / GAME.replace(":", "-") / "PSER_MaxPrio_MAX" / "seed-0"
+    inspect.run(inspect.Settings(path=watched, out=memory_page))
 
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
     _say(f"done in {minutes} min {seconds:02d} s")
     print(f"The study's figures and tables: {study}")
-    print(f"Open this page in a browser:    {page.resolve()}")
+    print(f"Open these pages in a browser:  {page.resolve()}")
+    print(f"                                {memory_page.resolve()}")
 
 
 def quick_learner(frames: int) -> dict[str, Any]:
@@ -92,6 +97,7 @@ def quick_learner(frames: int) -> dict[str, Any]:
         "eval_period_frames": frames // 6,
         "log_period_frames": frames // 12,
         "checkpoint_period_frames": 0,
+        "inspect_period_frames": frames // 12,
     }
 
 
