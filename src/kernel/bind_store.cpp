@@ -91,13 +91,29 @@ class Outputs {
   BatchArrays batch{};
 };
 
+void gather_sampled(Store& store, Outputs& outputs) {
+  for (int64_t i = 0; i < outputs.count; ++i) outputs.weights[i] = static_cast<float>(outputs.wide_weights[static_cast<size_t>(i)]);
+  store.gather(outputs.count, outputs.ids, outputs.batch);
+}
+
 void store_sample(BoundStore& self, Draws& draws, double beta, Outputs& outputs) {
   Store& store = self.store();
   Locked locked(store.index());
   store.index().require_not_empty(outputs.count);
   store.index().sample(outputs.count, draws.next(outputs.count), beta, outputs.ids, outputs.wide_weights.data(), outputs.probabilities);
-  for (int64_t i = 0; i < outputs.count; ++i) outputs.weights[i] = static_cast<float>(outputs.wide_weights[static_cast<size_t>(i)]);
-  store.gather(outputs.count, outputs.ids, outputs.batch);
+  gather_sampled(store, outputs);
+}
+
+// The same at given shares of the mass.
+void store_sample_at(BoundStore& self, nb::handle positions, double beta, Outputs& outputs) {
+  Store& store = self.store();
+  const View positions_view(positions, false);
+  same_length(outputs.count, positions_view.count(), "positions");
+  const double* at = positions_view.as<double>();
+  Locked locked(store.index());
+  store.index().check_positions(outputs.count, at);
+  store.index().sample_at(outputs.count, at, beta, outputs.ids, outputs.wide_weights.data(), outputs.probabilities);
+  gather_sampled(store, outputs);
 }
 
 // What is told of each sequence beside its rows.
@@ -244,6 +260,11 @@ void bind_store(nb::module_& m) {
            "priority"_a.none(), "stream"_a.none())
       .def("sample", &store_sample)
       .def("sample_sequences", &store_sample_sequences)
+      .def("sample_at", &store_sample_at)
+      .def("clear", [](BoundStore& self) {
+             Locked locked(self.store().index());
+             self.store().clear();
+           })
       .def("read", &store_read)
       .def("end_episodes", &store_end_episodes)
       .def("damage", [](BoundStore& self, int64_t rows) {

@@ -88,6 +88,17 @@ class Store {
     index_.refresh();
   }
 
+  // Forget every transition, and what is unfinished. Ids go on, so that those of earlier batches are known to be gone.
+  void clear() {
+    while (index_.size() > 0) index_.evict_oldest();
+    for (int64_t e = 0; e < pending_.streams; ++e) {
+      pending_.count[e] = 0;
+      s_.at_start[e] = true;
+      index_.cut(e);
+    }
+    index_.refresh();
+  }
+
   void gather(int64_t count, const int64_t* ids, const BatchArrays& out) {
     slots_.resize(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) slots_[i] = index_.slot_of(ids[i]);

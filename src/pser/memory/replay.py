@@ -10,7 +10,7 @@ from pser.errors import PserError, is_real, is_whole, require
 from pser.files import archive
 from pser.files.container import array_of
 from pser.memory import saving
-from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals, to_numpy
+from pser.memory.arrays import Ints, Reals, as_ids, as_reals
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.columns import Sizes, columns_of
@@ -25,10 +25,11 @@ from pser.memory.index import (
     saved_bytes,
 )
 from pser.memory.prioritization import PSER, Prioritization
+from pser.memory.rows import flags_of, reals_of, rows_of
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
 from pser.memory.storage import Storage, layout_of, used_bytes
 from pser.memory.tensors import TensorBatch
-from pser.spec import WHOLE, Array, Field, Frames, action_field, checked_dtype, observation_fields
+from pser.spec import WHOLE, Array, Frames, action_field, checked_dtype, observation_fields
 
 
 class ReplayMemory:
@@ -100,6 +101,11 @@ class ReplayMemory:
         return self._index.max_priority
 
     @property
+    def total_mass(self) -> float:
+        """Σ p^α, what the sampling probabilities are divided by; known without a pass over the memory."""
+        return self._index.total_mass
+
+    @property
     def index(self) -> PriorityIndex:
         """The priority index underneath, to read ids and probabilities from."""
         return self._index
@@ -107,6 +113,14 @@ class ReplayMemory:
     def __len__(self) -> int:
         """Transitions now in memory."""
         return len(self._index)
+
+    def __repr__(self) -> str:
+        observation = self._fields.get(WHOLE, self._fields)
+        return (
+            f"<ReplayMemory of {len(self):,} of {self.capacity:,} transitions: observation={observation}, "
+            f"action={self._action}, num_envs={self.num_envs}, n_step={self.n_step}, gamma={self.gamma}, "
+            f"{self.prioritization}>"
+        )
 
     def add(
         self,
@@ -130,10 +144,10 @@ class ReplayMemory:
         streams = None if stream is None else as_ids(stream).reshape(-1)
         rows = self.num_envs if streams is None else len(streams)
         now = self._observation_rows(observation, rows, "observation")
-        actions = _rows_of(self._action, action, rows, "action")
-        rewards = _reals_of(reward, rows, "reward")
+        actions = rows_of(self._action, action, rows, "action")
+        rewards = reals_of(reward, rows, "reward")
         following = self._observation_rows(next_observation, rows, "next_observation")
-        ends = _flags_of(terminated, rows, "terminated"), _flags_of(truncated, rows, "truncated")
+        ends = flags_of(terminated, rows, "terminated"), flags_of(truncated, rows, "truncated")
         given = given_priority(self.prioritization, priority, td_error, rows)
         ids = self._storage.kernel.add(now, actions, rewards, following, *ends, given, streams)
         if self._watch is not None:
@@ -152,12 +166,24 @@ class ReplayMemory:
 
     @overload
     def sample(
-        self, batch_size: int, beta: float = 0.5, copy: bool = False, *, out: Literal["numpy"] = "numpy"
+        self,
+        batch_size: int,
+        beta: float = 0.5,
+        copy: bool = False,
+        *,
+        positions: Any = None,
+        out: Literal["numpy"] = "numpy",
     ) -> Batch: ...
 
     @overload
     def sample(
-        self, batch_size: int, beta: float = 0.5, copy: bool = False, *, out: Literal["torch"]
+        self,
+        batch_size: int,
+        beta: float = 0.5,
+        copy: bool = False,
+        *,
+        positions: Any = None,
+        out: Literal["torch"],
     ) -> TensorBatch: ...
 
     def sample(
@@ -166,13 +192,15 @@ class ReplayMemory:
         beta: float = 0.5,
         copy: bool = False,
         *,
+        positions: Any = None,
         out: Literal["numpy", "torch"] = "numpy",
     ) -> Batch | TensorBatch:
         """Draw transitions with replacement by P(i) = p_i^α / Σ p_k^α.
 
         The batch's arrays are filled again by the next sample of the same size in the same thread, unless `copy` asks
         for fresh ones: hand a batch to another thread only as a copy. `out="torch"` gives tensors over the same
-        numbers, as `Batch.torch` does.
+        numbers, as `Batch.torch` does. With `positions`, `batch_size` numbers in [0, 1): the transitions at these
+        shares of the mass, without a random draw.
         """
         if out not in ("numpy", "torch"):
             raise PserError(f"out must be 'numpy' or 'torch', got {out!r}: for another device use batch.to")
@@ -187,7 +215,11 @@ class ReplayMemory:
             buffers = self._new_buffers(batch_size)
             if not copy:
                 self._buffers.keep(batch_size, buffers)
-        self._storage.kernel.sample(self._index._draws, beta, buffers.outputs)
+        if positions is None:
+            self._storage.kernel.sample(self._index._draws, beta, buffers.outputs)
+        else:
+            at = as_rows(as_reals(positions, "positions"), int(batch_size), "positions")
+            self._storage.kernel.sample_at(at, beta, buffers.outputs)
         return buffers.batch if out == "numpy" else buffers.batch.torch()
 
     def _new_buffers(self, size: int) -> BatchBuffers:
@@ -239,6 +271,29 @@ class ReplayMemory:
         if mask is None and max_share is None and np.ndim(ids) < 2:
             return self._index.update(ids, td_errors)
         return update_windows(self._index, ids, td_errors, mask, max_share)
+
+    def set_priorities(self, ids: Any, priorities: Any) -> int:
+        """Set raw priorities as given: no η, no decay, and no replay counted. The start of a rule of one's own.
+
+        Ids overwritten meanwhile are skipped; returns how many rows were applied.
+        """
+        return self._index.set_priorities(ids, priorities)
+
+    def raise_max_priority(self, priority: float) -> None:
+        """New transitions without a priority take at least this one."""
+        self._index.raise_max_priority(priority)
+
+    def predecessors(self, ids: Any, steps: int) -> Ints:
+        """(n, steps) ids of the transitions before each of `ids` in its episode, the nearest first; −1 beyond it."""
+        return self._index.predecessors(ids, steps)
+
+    def clear(self) -> None:
+        """Forget every transition, and what is unfinished; the next steps begin episodes.
+
+        Ids go on, so that those of earlier batches are known to be gone; so do the largest priority ever recorded, the
+        counts and the random generator.
+        """
+        self._storage.kernel.clear()
 
     def priorities(self, ids: Any) -> Reals:
         """Raw priorities p; NaN for ids that were overwritten."""
@@ -322,14 +377,14 @@ class ReplayMemory:
 
     def _observation_rows(self, value: Any, rows: int, what: str) -> list[npt.NDArray[Any]]:
         if WHOLE in self._fields:
-            return [_rows_of(self._fields[WHOLE], value, rows, what)]
+            return [rows_of(self._fields[WHOLE], value, rows, what)]
         if not isinstance(value, Mapping) or set(value) != set(self._fields):
             got = sorted(value) if isinstance(value, Mapping) else type(value).__name__
             raise PserError(
                 f"{what} must be a dict with the fields {sorted(self._fields)}, got {got}: match the spec"
             )
         return [
-            _rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._fields.items()
+            rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._fields.items()
         ]
 
 
@@ -342,54 +397,3 @@ def check_steps(n_step: int, gamma: float) -> None:
         "DQN uses 1, Rainbow 3",
     )
     require(is_real(gamma) and 0.0 <= gamma <= 1.0, "gamma must be from 0 to 1", gamma, "0.99 is usual")
-
-
-def _rows_of(field: Field, value: Any, rows: int, what: str) -> npt.NDArray[Any]:
-    """The value as a contiguous array of shape (rows, *field.row_shape) and the field's dtype."""
-    shape = (rows, *field.row_shape)
-    array = to_numpy(value, what)
-    if array.dtype != field.dtype:
-        array = _cast(array, field.dtype, hasattr(value, "dtype"), what)
-    if array.shape != shape:
-        if rows != 1 or array.shape != field.row_shape:
-            raise PserError(f"{what} must have shape {shape}, got {array.shape}: one row per environment")
-        array = array.reshape(shape)
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def _cast(array: npt.NDArray[Any], dtype: np.dtype[Any], typed: bool, what: str) -> npt.NDArray[Any]:
-    if np.can_cast(array.dtype, dtype, "safe"):
-        return array.astype(dtype)
-    # Plain Python numbers have no dtype of their own: whatever keeps their value will do, or a float's nearest.
-    if not typed and (
-        array.dtype.kind in "iu" or (array.dtype.kind in "fc" and dtype.kind == array.dtype.kind)
-    ):
-        with np.errstate(all="ignore"):  # what does not fit is told below
-            cast = array.astype(dtype)
-            if dtype.kind in "fc":
-                fits = np.isfinite(cast) == np.isfinite(array)
-            else:
-                fits = (cast == array) & ((cast < 0) == (array < 0))
-        if fits.all():
-            return cast
-        raise PserError(
-            f"{what} must fit {dtype}, got {array[~fits].flat[0]}: declare a wider dtype or correct it"
-        )
-    raise PserError(f"{what} must be {dtype}, got {array.dtype}: cast it, or declare that dtype")
-
-
-def _reals_of(value: Any, rows: int, what: str) -> Reals:
-    if (
-        type(value) is np.ndarray
-        and value.dtype == np.float64
-        and value.shape == (rows,)
-        and value.flags.c_contiguous
-    ):
-        return value
-    reals: Reals = as_rows(as_reals(value, what), rows, what)
-    return reals
-
-
-def _flags_of(value: Any, rows: int, what: str) -> npt.NDArray[np.bool_]:
-    flags: npt.NDArray[np.bool_] = as_rows(as_flags(value, what), rows, what)
-    return flags
