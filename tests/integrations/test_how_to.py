@@ -23,9 +23,10 @@ def programs_of(page):
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def run(path, *arguments):
+def run(path, *arguments, folder=None):
     done = subprocess.run(
         [sys.executable, str(path), *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -61,6 +62,14 @@ def test_the_memory_part_of_the_one_file_example_runs(tmp_path):
     [program] = programs_of("cleanrl.md")
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     assert float(run(tmp_path / "program.py")) > 1.0
+
+
+def test_the_program_of_the_page_on_offline_data_runs(tmp_path):
+    pytest.importorskip("minari")
+    [program] = programs_of("offline-data.md")
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    run(tmp_path / "program.py", folder=tmp_path)
+    assert (tmp_path / "datasets" / "example" / "steps-v0").is_dir()
 
 
 @pytest.mark.parametrize("prioritization", ["pser", "per", "uniform"])

@@ -24,6 +24,7 @@ from pser.memory.index import (
     given_priority,
     saved_bytes,
 )
+from pser.memory.offline import arrays_of, episodes_in, fill, opened, reward_dtype_of, spec_of, write_minari
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.rows import flags_of, reals_of, rows_of
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
@@ -374,6 +375,71 @@ class ReplayMemory:
             memory._storage.check(next_id, counters)
             memory._index.set_state(state)
         return memory
+
+    @classmethod
+    def from_arrays(
+        cls,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,
+        terminated: Any,
+        truncated: Any,
+        *,
+        priority: Any = None,
+        td_error: Any = None,
+        spec: Any = None,
+        capacity: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """A memory of steps in the order they were played, one per row; the flags tell where episodes end.
+
+        Shapes and dtypes are those of the arrays (`spec` names another storage for observations, `pser.Frames` for
+        instance), and the capacity is their number, unless given. `settings` are those of a memory: prioritization,
+        n_step, gamma, seed, reward_dtype.
+        """
+        seen, following = (
+            arrays_of(observation, "observation"),
+            arrays_of(next_observation, "next_observation"),
+        )
+        actions, rewards = to_numpy(action, "action"), to_numpy(reward, "reward")
+        settings.setdefault("reward_dtype", reward_dtype_of(rewards))
+        memory = cls(
+            len(rewards) if capacity is None else capacity,
+            spec_of(seen) if spec is None else spec,
+            spec_of(actions),
+            **settings,
+        )
+        ends = to_numpy(terminated, "terminated"), to_numpy(truncated, "truncated")
+        fill(memory, seen, actions, rewards, following, *ends, priority=priority, td_error=td_error)
+        return memory
+
+    @classmethod
+    def from_minari(
+        cls, dataset: Any, *, spec: Any = None, capacity: int | None = None, **settings: Any
+    ) -> Self:
+        """A memory of a Minari dataset (or of the local one of that name), bit for bit; arguments as `from_arrays`."""
+        dataset, memory = opened(dataset), None
+        for episode in episodes_in(dataset):
+            if memory is None:
+                settings.setdefault("reward_dtype", reward_dtype_of(episode[2]))
+                memory = cls(
+                    int(dataset.total_steps) if capacity is None else capacity,
+                    spec_of(episode[0]) if spec is None else spec,
+                    spec_of(episode[1]),
+                    **settings,
+                )
+            fill(memory, *episode)
+        if memory is None:
+            raise PserError(f"a dataset must have at least one episode, got {dataset!r}: choose another")
+        return memory
+
+    def to_minari(self, dataset_id: str, **options: Any) -> Any:
+        """Write every episode in memory to a Minari dataset and return it; `options` are Minari's (`env`, `author`, …).
+
+        What is retained of an episode is written, a running one as truncated. Priorities are not part of a dataset.
+        """
+        return write_minari(self, dataset_id, **options)
 
     def _observation_rows(self, value: Any, rows: int, what: str) -> list[npt.NDArray[Any]]:
         if WHOLE in self._fields:
