@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from analysis.synthetic import write_sweep
+from analysis.synthetic import Synthetic, write_run, write_sweep
 from pser.analysis.report.build import ReportSettings, build_report
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
@@ -277,7 +277,7 @@ def downloaded(driver, folder, button):
     for old in folder.glob("*.csv"):
         old.unlink()
     driver.execute_script("arguments[0].click()", button)
-    WebDriverWait(driver, 30).until(lambda _: list(folder.glob("*.csv")))
+    WebDriverWait(driver, 30).until(lambda _: any(path.stat().st_size for path in folder.glob("*.csv")))
     (path,) = folder.glob("*.csv")
     with path.open(encoding="utf-8", newline="") as file:
         return path.name, list(csv.reader(file))
@@ -336,3 +336,64 @@ def test_aggregates_are_a_picture_with_intervals(browser):
     for panel in panels:
         assert len(panel.find_elements(By.CLASS_NAME, "tick")) == 3
         assert len(panel.find_elements(By.CLASS_NAME, "bar")) == 3
+
+
+@pytest.fixture(scope="module")
+def many_file(tmp_path_factory):
+    """Four games with two agents and two replays: sixteen panels if each has its own."""
+    from pser.analysis.report.html import render_html
+
+    root = tmp_path_factory.mktemp("many")
+    for env in ("breakout", "asterix", "freeway", "space_invaders"):
+        for label, replay in (("PSER_MaxPrio_MAX", "pser"), ("PER_MaxPrio", "per")):
+            for agent in ("", "Rainbow_"):
+                for seed in (0, 1):
+                    run = Synthetic(env=f"minatar:{env}", replay=replay, label=agent + label, seed=seed)
+                    write_run(root / "runs" / env / (agent + label) / f"seed-{seed}", run)
+    path = root / "report.html"
+    report = build_report([root / "runs"], ReportSettings(resamples=200))
+    path.write_text(render_html(report), encoding="utf-8")
+    return path
+
+
+def panels(driver):
+    return [e.text for e in driver.find_elements(By.CSS_SELECTOR, "#curve-charts figcaption span")]
+
+
+def test_panels_can_be_split_by_agent_or_by_replay_and_many_become_small(browser, many_file):
+    browser.get(many_file.as_uri())
+    show(browser, "#curve-charts .chart:last-child")
+    assert panels(browser) == [
+        f"minatar:{name}" for name in ("asterix", "breakout", "freeway", "space_invaders")
+    ]
+    grid = browser.find_element(By.ID, "curve-charts")
+    assert "small" not in grid.get_attribute("class")
+    for by, names in (("agent", ["DQN", "Rainbow"]), ("strategy", ["PSER_MaxPrio_MAX", "PER_MaxPrio"])):
+        choose(browser, "panels", by)
+        show(browser, "#curve-charts .chart:last-child")
+        assert "small" in grid.get_attribute("class")
+        assert panels(browser)[:2] == [f"asterix: {name}" for name in names]
+        assert len(panels(browser)) == 8
+    assert "evaluation return (up) over frames" in browser.find_element(By.ID, "axes-note").text
+
+
+def test_small_panel_can_be_enlarged_and_then_has_a_legend(browser, many_file):
+    browser.get(many_file.as_uri())
+    show(browser, "#curve-charts .chart")
+    choose(browser, "panels", "agent")
+    show(browser, "#curve-charts .chart")
+    chart = browser.find_element(By.CSS_SELECTOR, "#curve-charts .chart")
+    assert not chart.find_elements(By.CLASS_NAME, "u-legend")
+    before = chart.size["width"]
+    browser.execute_script("arguments[0].querySelector('.enlarge').click()", chart)
+    settle(browser)
+    assert chart.find_elements(By.CLASS_NAME, "u-legend")
+    assert chart.size["width"] > 2 * before
+
+
+def test_only_charts_near_the_screen_are_drawn(browser, many_file):
+    browser.get(many_file.as_uri())
+    settle(browser)
+    assert not browser.find_elements(By.CSS_SELECTOR, "#metric-chart canvas")
+    show(browser, "#metric-chart")
+    assert browser.find_elements(By.CSS_SELECTOR, "#metric-chart canvas")

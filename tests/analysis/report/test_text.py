@@ -5,7 +5,7 @@ import pytest
 from analysis.synthetic import Synthetic, write_run, write_sweep
 from pser.analysis.report.build import ReportSettings, build_report
 from pser.analysis.report.markdown import render_markdown
-from pser.analysis.report.tables import run_table, score_table, settings_split
+from pser.analysis.report.tables import mass_table, run_table, score_table, settings_split
 
 pytest.importorskip("matplotlib", reason="the figures need the plot extra")
 FAST = ReportSettings(resamples=200)
@@ -97,3 +97,15 @@ def test_settings_are_split_into_shared_and_own(report):
         "replay.replay": first.replay,
         "run.seed": first.seed,
     }
+
+
+def test_sources_of_the_mass_are_tabled_where_they_were_recorded(report, tmp_path):
+    table = mass_table(report)
+    assert [cell.text for cell in table.rows[0]] == [
+        "atari:Pong", "PSER_MaxPrio_MAX", "0.200", "0.300", "0.400", "0.100",
+    ]  # fmt: skip
+    assert len(table.rows) == 6
+    assert "## Where the sampling mass comes from" in render_markdown(report, [], tmp_path)
+    folder = write_run(tmp_path / "run", Synthetic())
+    (folder / "train.jsonl").write_text("")
+    assert mass_table(build_report([tmp_path], FAST)) is None

@@ -1,6 +1,7 @@
 """What the report says under its tables and charts."""
 
 from pser.analysis.report.build import Report
+from pser.analysis.report.metrics import MASS_SOURCES
 
 
 def subtitle(report: Report) -> str:
@@ -70,6 +71,12 @@ def published_captions(report: Report) -> list[str]:
         f"{'; '.join(source.differs)}."
         for source in report.sources()
     ]
+
+
+def mass_caption() -> str:
+    """What the four shares are."""
+    listed = "; ".join(f"{source.title}: {source.help}" for source in MASS_SOURCES)
+    return f"At the end of the runs, mean over seeds; the four sum to 1. {listed[0].upper()}{listed[1:]}."
 
 
 def aggregates_caption(report: Report) -> str:

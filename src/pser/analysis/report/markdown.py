@@ -12,6 +12,7 @@ from pser.analysis.report.tables import (
     agent_table,
     aggregate_table,
     change_table,
+    mass_table,
     pair_table,
     repeat_command,
     run_table,
@@ -42,6 +43,9 @@ def render_markdown(report: Report, figures: Sequence[Path], beside: Path) -> st
     aggregates = aggregate_table(report)
     if aggregates:
         parts += ["## Pooled over games", _table(aggregates), captions.aggregates_caption(report)]
+    masses = mass_table(report)
+    if masses:
+        parts += ["## Where the sampling mass comes from", _table(masses), captions.mass_caption()]
     parts += ["## Runs", _table(run_table(report)), "To repeat them:", _commands(report)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 

@@ -92,6 +92,9 @@ METRICS = (
 )
 """The first three are the priority diagnostics; the others can be chosen."""
 
+MASS_SOURCES = tuple(metric for metric in METRICS if metric.key.startswith("memory.mass_from_"))
+"""The four shares of the sampling mass by what last set the priorities; they sum to 1."""
+
 DIAGNOSTICS = 3
 """How many of METRICS are always shown."""
 

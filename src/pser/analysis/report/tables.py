@@ -12,6 +12,7 @@ import numpy as np
 
 from pser.analysis.report.build import Report
 from pser.analysis.report.comparison import STATISTICS, Pair, Value
+from pser.analysis.report.metrics import MASS_SOURCES
 from pser.analysis.report.numbers import Fixed
 from pser.analysis.report.runs import Run, flatten
 from pser.analysis.report.scoreboard import EnvBoard, RunScore
@@ -157,6 +158,25 @@ def verdict(pair: Pair) -> str:
     if not pair.shown:
         return "no difference shown"
     return "first is ahead" if pair.ahead else "second is ahead"
+
+
+def mass_table(report: Report) -> Table | None:
+    """Where the sampling mass comes from at the end of the runs: mean shares over the seeds, if recorded."""
+    columns = (
+        Column("game"),
+        *_label_columns(report),
+        *(Column(source.title, True) for source in MASS_SOURCES),
+    )
+    rows = []
+    for env in report.runs.envs:
+        for label in report.runs.labels:
+            runs = report.runs.select(env=env, label=label)
+            ends = [[run.metric_series(source.key) for source in MASS_SOURCES] for run in runs]
+            known = [[series.values[-1] for series in run] for run in ends if all(map(len, run))]
+            if known:
+                shares = (number_cell(float(share), Fixed(3)) for share in np.mean(known, axis=0))
+                rows.append((text_cell(env), *_label_cells(report, label), *shares))
+    return Table("mass-table", columns, tuple(rows)) if rows else None
 
 
 def run_table(report: Report) -> Table:

@@ -370,7 +370,7 @@
     const env = data.envs[envSelect.value];
     // The first and the third are read against 0 and 1; a share of decayed mass may be small and still matter.
     const whole = ["effective_share", "memory.collapse"].includes(metric.key);
-    const share = ["memory.decayed_share", "memory.never_replayed_share"].includes(metric.key);
+    const share = ["memory.decayed_share", "memory.never_replayed_share"].includes(metric.key) || metric.key.includes("mass_from");
     return {
       title: metric.title,
       file: `${env ? env.name : ""} ${metric.title}`,
