@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "report": "compare training runs on one page that works offline",
     "anatomy": "say what the priorities are made of under given settings",
     "sweep": "train a grid of games, replay strategies and seeds",
+    "tune": "tune W, ρ and η as the paper did, and by random search, and say how sure the choice is",
     "study": "carry out a declared experiment and report what it shows",
 }
 """Subcommand (and module name) → what it does, in one line."""

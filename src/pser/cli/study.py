@@ -89,11 +89,27 @@ def run(settings: Settings) -> None:
 
         page = write_report(study, read_records(place.kept), place.kept, settings.seeds)
         print(f"written: {page}")
-    else:
-        _carry_out(study, place, settings)
+    elif carry_out_study(
+        study,
+        place,
+        shlex.join(["pser", *sys.argv[1:]]),
+        jobs=settings.jobs,
+        max_minutes=settings.max_minutes,
+        seeds=settings.seeds,
+    ):
+        print(f"all runs are finished: pser study {settings.name} --report", flush=True)
 
 
-def _carry_out(study: "Study", place: "Place", settings: Settings) -> None:
+def carry_out_study(
+    study: "Study",
+    place: "Place",
+    command: str,
+    *,
+    jobs: int,
+    max_minutes: float | None,
+    seeds: int | None = None,
+) -> bool:
+    """Carry out what is missing on this machine; whether all of it is there now."""
     from pser.run.executor import LocalProcesses
     from pser.run.grid import TimeUpError
     from pser.studies.conduct import conduct
@@ -104,14 +120,14 @@ def _carry_out(study: "Study", place: "Place", settings: Settings) -> None:
         failed = conduct(
             study,
             place,
-            lambda: LocalProcesses(settings.jobs),
-            command=shlex.join(["pser", *sys.argv[1:]]),
-            seeds=settings.seeds,
-            max_seconds=None if settings.max_minutes is None else 60 * settings.max_minutes,
+            lambda: LocalProcesses(jobs),
+            command=command,
+            seeds=seeds,
+            max_seconds=None if max_minutes is None else 60 * max_minutes,
         )
     except TimeUpError:
         print("the time is up: the same command goes on from the newest checkpoints", flush=True)
-        return
+        return False
     except KeyboardInterrupt:
         print("stopped: the same command goes on from the newest checkpoints", flush=True)
         raise
@@ -120,6 +136,6 @@ def _carry_out(study: "Study", place: "Place", settings: Settings) -> None:
     if failed:
         raise PserError(
             f"{len(failed)} runs failed ({', '.join(failed)}): see their .log files below {place.scratch}, "
-            "then carry out the study again"
+            "then go on with the same command"
         )
-    print(f"all runs are finished: pser study {settings.name} --report", flush=True)
+    return True

@@ -8,6 +8,7 @@ from pser.analysis.colours import PALETTE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
 from pser.analysis.style import new_grid, save
+from pser.studies.report import shown_arms
 from pser.studies.results import Results
 
 
@@ -17,7 +18,7 @@ def draw_figures(results: Results, folder: Path) -> list[Path]:
 
 
 def _curves(results: Results, folder: Path) -> list[Path]:
-    games, arms = results.study.games, results.study.arms
+    games, arms = results.study.games, shown_arms(results)
     figure, panels = new_grid(len(games), 3, 3.6, 2.6)
     for game, axes in zip(games, panels, strict=True):
         for number, arm in enumerate(arms):
@@ -59,7 +60,7 @@ def _curves(results: Results, folder: Path) -> list[Path]:
 
 def _measures(results: Results, folder: Path) -> list[Path]:
     """A dot a run, a bar at the mean."""
-    games, arms = results.study.games, results.study.arms
+    games, arms = results.study.games, shown_arms(results)
     figure, panels = new_grid(len(games), 3, 3.6, 0.5 + 0.22 * len(arms) + 0.6)
     for game, axes in zip(games, panels, strict=True):
         for number, arm in enumerate(arms):

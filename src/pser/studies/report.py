@@ -8,7 +8,8 @@ from pser.studies.declaration import TEST
 from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
 from pser.studies.sources import source_table
-from pser.studies.study import Contrast, Study
+from pser.studies.study import Arm, Contrast, Study
+from pser.studies.telling import answer
 
 
 def write_report(study: Study, records: Mapping[str, Record], folder: Path, seeds: int | None = None) -> Path:
@@ -31,7 +32,9 @@ def render(results: Results, figures: list[str]) -> str:
         f"**{study.question}**",
         f"{progress(results)} Written by `pser study {study.name} --report` from the records beside this page.",
         "## Answers",
-        tested_table(results) if study.contrasts else "The study describes; it compares nothing.",
+        answer(results),
+        *([study.tell(results).details] if study.tell and results.records else []),
+        *([tested_table(results)] if study.contrasts else []),
         f"*Measure*: {study.measure.about}. *Test*: {TEST}. *Probability*: that a run of the first arm scores "
         "higher than one of the second on the same game, averaged over games, with its 95% bootstrap interval.",
         "## To keep in mind",
@@ -46,7 +49,10 @@ def render(results: Results, figures: list[str]) -> str:
     if sources:
         parts += ["## Where the sampling mass comes from", sources, SOURCES]
     parts += [f"![{Path(figure).stem}]({figure})" for figure in figures if figure.endswith(".png")]
-    parts += ["## Arms", table(["arm", "what it is"], [[arm.name, arm.about] for arm in study.arms]) + "\n"]
+    parts += [
+        "## Arms",
+        table(["arm", "what it is"], [[arm.name, arm.about] for arm in shown_arms(results)]) + "\n",
+    ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -97,9 +103,15 @@ def measure_table(results: Results) -> str:
     study = results.study
     rows = [
         [arm.name, *(_mean_text(results.cells[game.env, arm.name]) for game in study.games)]
-        for arm in study.arms
+        for arm in shown_arms(results)
     ]
     return table(["arm", *(short_name(game.env) for game in study.games)], rows) + "\n"
+
+
+def shown_arms(results: Results) -> list[Arm]:
+    """The arms that have runs; all of them as long as none has."""
+    with_runs = {record.arm for record in results.records.values()}
+    return [arm for arm in results.study.arms if arm.name in with_runs or not with_runs]
 
 
 def short_name(env: str) -> str:
@@ -119,7 +131,7 @@ def take_off_table(results: Results) -> str:
     """Share of runs that took off, where a game has a line."""
     games = [game for game in results.study.games if game.take_off is not None]
     rows = []
-    for arm in results.study.arms:
+    for arm in shown_arms(results):
         shares = [results.cells[game.env, arm.name] for game in games]
         rows.append([arm.name, *(_share_text(cell) for cell in shares)])
     header = ["arm", *(f"{short_name(game.env)} > {game.take_off:g}" for game in games)]
