@@ -10,7 +10,7 @@ from pser.errors import PserError, is_real, is_whole, require
 from pser.files import archive
 from pser.files.container import array_of
 from pser.memory import saving
-from pser.memory.arrays import Ints, Reals, as_ids, as_reals
+from pser.memory.arrays import Ints, Reals, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.columns import Sizes, columns_of
