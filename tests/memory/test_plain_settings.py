@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pser
+from pser import _kernel
 
 from .dumps import dump_index
 
@@ -72,3 +73,27 @@ def test_a_memory_made_of_numpys_numbers_can_be_saved(tmp_path):
     memory.save(tmp_path / "memory")
     loaded = pser.ReplayMemory.load(tmp_path / "memory")
     assert (loaded.capacity, loaded.n_step, loaded.gamma) == (6, 2, memory.gamma)
+
+
+def test_every_setting_reaches_the_kernel():
+    """No field of the kernel's rules is left as it was when every setting is another than the default."""
+    rules = pser.PSER(
+        alpha=0.3,
+        eps=0.01,
+        eta=0.2,
+        rho=0.7,
+        window=pser.AdaptiveWindow(floor=0.05, limit=9),
+        decay="add",
+        retain="decayed",
+        decay_from="priority",
+        decay_on_insert=False,
+        stratified=False,
+        weights="memory",
+    ).rules()
+    untouched = _kernel.Rules()
+    names = [name for name in dir(_kernel.Rules) if not name.startswith("_")]
+    assert len(names) == 13
+    assert [name for name in names if getattr(rules, name) == getattr(untouched, name)] == ["kind"]
+    assert (rules.window, rules.decay_floor) == (9, 0.05)
+    assert pser.PER(variant="rank").rules().kind == _kernel.Kind.rank
+    assert pser.Uniform().rules().kind == _kernel.Kind.uniform
