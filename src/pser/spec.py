@@ -71,6 +71,9 @@ class Frames:
 Field = Array | Frames
 Fields = dict[str, Field]
 
+MOST_AXES = 32
+"""Of a field: NumPy takes 64, and a batch of stacks adds a few."""
+
 WHOLE = ""
 """The name of the only field of an observation that is not a dict."""
 
@@ -119,6 +122,9 @@ def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
         "a shape must be a tuple of sizes of at least 1",
         shape,
         "use () for a scalar",
+    )
+    require(
+        len(shape) <= MOST_AXES, f"a shape must have at most {MOST_AXES} axes", len(shape), "flatten some"
     )
     return tuple(int(n) for n in shape)
 

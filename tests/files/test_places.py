@@ -74,6 +74,18 @@ def test_a_place_that_is_neither_path_nor_stream_of_bytes_is_refused_in_one_line
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["/", "..", "", "."])
+def test_a_file_without_a_name_is_refused_in_one_line(name):
+    with pytest.raises(PserError, match="a name") as caught:
+        memory().save(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"missing'$"):
+        memory().save(tmp_path / "missing" / "x")
+
+
 def test_a_stream_that_cannot_seek_cannot_be_loaded_from():
     read, write = os.pipe()
     with os.fdopen(write, "wb") as out:

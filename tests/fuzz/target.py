@@ -24,7 +24,7 @@ def seeds() -> list[bytes]:
 
 def _rules(n_step):
     if n_step == 1:
-        return [pser.PSER(), pser.PER(variant="rank")]
+        return [pser.PSER(), pser.PER(variant="rank"), pser.PSER(retain="decayed")]
     return [pser.PSER(weights="memory", decay="add"), pser.Uniform()]
 
 

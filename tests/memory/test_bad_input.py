@@ -480,3 +480,26 @@ def test_sampling_before_the_first_n_step_transition_is_complete_is_refused():
 
 def test_errors_are_also_value_errors():
     assert issubclass(PserError, ValueError)
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        pser.Array((2**40, 2**40)),
+        pser.Array((2**62,)),
+        pser.Frames((2**40, 2**40)),
+        {"a": pser.Array((2**50,), np.float64)},
+    ],
+    ids=str,
+)
+def test_a_memory_that_cannot_fit_is_refused_in_one_line(observation):
+    with pytest.raises(PserError, match="must fit into memory") as caught:
+        pser.ReplayMemory(10, observation)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [pser.Array, pser.Frames])
+def test_a_shape_of_too_many_axes_is_refused(make):
+    assert len(pser.ReplayMemory(10, make((1,) * 32))) == 0
+    with pytest.raises(PserError, match="axes"):
+        make((1,) * 33)

@@ -156,7 +156,10 @@ def _writing(place: Place) -> Iterator[BinaryIO]:
     if stream is not None:
         yield stream
         return
-    with replacing(as_path(place)) as file:
+    path = as_path(place)
+    if path.name in ("", ".."):
+        raise PserError(f"a file must have a name, got {str(path)!r}: name one in that folder")
+    with replacing(path) as file:
         yield file
 
 

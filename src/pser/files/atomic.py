@@ -18,6 +18,8 @@ _count = itertools.count()  # two threads may write to one name
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; on success it is synced and takes the place of `path`."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
     remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_count)}.part")
     try:

@@ -80,9 +80,14 @@ class ReplayMemory:
         self._real = real
         sizes = Sizes(self.capacity, self.num_envs, self.n_step)
         self._columns = columns_of(self._fields, sizes)
-        self._storage = Storage(
-            self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
-        )
+        try:
+            self._storage = Storage(
+                self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
+            )
+        except (MemoryError, ValueError):  # NumPy: too large for this machine, or for any
+            raise PserError(
+                f"{self.capacity} transitions of {observation} must fit into memory: lower capacity"
+            ) from None
         self._buffers: ThreadBuffers[int, BatchBuffers] = ThreadBuffers()
         self._sequences = Sequences(
             self._storage.kernel, self._index, self._columns, self._action, self._real
