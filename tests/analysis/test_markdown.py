@@ -10,6 +10,6 @@ def test_bar_in_a_cell_does_not_end_it():
 
 
 def test_stars_and_angle_brackets_stay_what_they_are():
-    assert escape("Q* of <b>") == r"Q\* of \<b>"
+    assert escape("Q* of <b>") == r"Q\* of &lt;b>"
     assert escape("PSER_MaxPrio_MAX") == "PSER_MaxPrio_MAX"
     assert escape("_x_") == r"\_x\_"

@@ -13,7 +13,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Coll
 
 def escape(text: str) -> str:
     """`text` with its stars and angle brackets as themselves: Q* begins no emphasis; PER_MaxPrio never does."""
-    return re.sub(r"([*<`]|(?<!\w)_|_(?!\w))", r"\\\1", text)
+    return re.sub(r"([*`]|(?<!\w)_|_(?!\w))", r"\\\1", text).replace("<", "&lt;")
 
 
 def _cells(line: Sequence[str]) -> list[str]:

@@ -228,4 +228,4 @@ def _pair(
 
 def _worth_giving(estimate: Estimate | None) -> Estimate | None:
     """No interval where it shrinks to a point: after a clean sweep every resample gives the same."""
-    return estimate if estimate is not None and estimate.low < estimate.high else None
+    return None if estimate is None or estimate.collapsed else estimate

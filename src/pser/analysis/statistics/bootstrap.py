@@ -20,6 +20,11 @@ class Estimate:
     high: float
     confidence: float
 
+    @property
+    def collapsed(self) -> bool:
+        """Whether the interval is a point, as after a clean sweep of few seeds: then it says nothing."""
+        return not self.low < self.high
+
     def excludes(self, null: float) -> bool:
         """Whether `null` lies outside the interval."""
         return not self.low <= null <= self.high
