@@ -234,6 +234,22 @@ def test_a_moved_run_continues_bit_for_bit(tmp_path, stop_at):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_a_checkpoint_of_an_earlier_version_continues(tmp_path):
+    """It had no state of the replay rule, and measured every update."""
+    run, resumed, expected = (trainer(2, budget_frames=400) for _ in range(3))
+    for event in run.train():
+        if event.frames >= 200:
+            break
+    run.memory.save(tmp_path / "memory")
+    state = run.get_state()
+    del state["replay"], state["interval"]["measured"]
+    resumed.set_state(state, pser.ReplayMemory.load(tmp_path / "memory"))
+    rows = [event.row for event in events_of(IntervalLogged, resumed.train())]
+    assert rows[-1]["frames"] == 400
+    list(expected.train())
+    assert np.array_equal(resumed.agent.get_weights(), expected.agent.get_weights())
+
+
 def test_a_game_that_cannot_be_restored_starts_a_new_episode_in_memory(tmp_path):
     run, resumed = trainer(), trainer(game=CountingGame(1))
     for event in run.train():

@@ -30,7 +30,8 @@ def test_minatar_network_has_the_published_size():
 
 @pytest.mark.parametrize("dueling", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "shape"), [("nature", (4, 84, 84)), ("minatar", (4, 10, 10)), ("mlp", (3, 2))]
+    ("kind", "shape"),
+    [("nature", (4, 84, 84)), ("der", (4, 84, 84)), ("minatar", (4, 10, 10)), ("mlp", (3, 2))],
 )
 def test_the_outputs_of_all_streams_stand_side_by_side(kind, shape, dueling):
     observation = torch.randint(0, 2, (5, *shape), dtype=torch.uint8)
@@ -72,7 +73,13 @@ def test_one_hidden_layer_is_enough():
     assert build("mlp", (3,), hidden=(7,))(torch.randn(2, 3)).shape == (2, 6)
 
 
-@pytest.mark.parametrize("kind", ["nature", "minatar"])
+def test_a_network_beyond_the_computers_memory_is_refused_before_it_is_made():
+    with pytest.raises(PserError, match="lower --hidden") as caught:
+        build("mlp", (4,), hidden=(1_000_000_000, 1_000_000_000))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["nature", "minatar", "der"])
 def test_wrong_screens_are_refused(kind):
     with pytest.raises(PserError, match="choose --network mlp"):
         build(kind, (4, 20, 20))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Sequence
 
 import torch
@@ -11,6 +12,10 @@ from pser.errors import PserError
 
 NETWORK_OF_FAMILY = {"atari": "nature", "minatar": "minatar", "gym": "mlp"}
 """The network that `auto` stands for."""
+
+
+NETWORK_COPIES = 5
+"""Numbers kept per weight in training: online and target network, gradient, and two averages of the optimizer."""
 
 
 class Prepare(nn.Module):
@@ -93,9 +98,21 @@ def build_network(
 def _mlp(shape: tuple[int, ...], streams: Sequence[int], hidden: tuple[int, ...]) -> QNetwork:
     """Linear layers of the hidden widths; the last of them is the heads' own."""
     widths = (math.prod(shape), *hidden)
+    _require_room(sum(a * b for a, b in itertools.pairwise((*widths, sum(streams)))), hidden)
     layers = [(nn.Linear(a, b), nn.ReLU()) for a, b in itertools.pairwise(widths[:-1])]
     body = nn.Sequential(*itertools.chain(*layers))
     return QNetwork(Vectors(), body, widths[-2], widths[-1], streams)
+
+
+def _require_room(weights: int, hidden: tuple[int, ...]) -> None:
+    """Refuse a network that the computer has no memory for, before it is asked for and the system ends us."""
+    needed = 4 * NETWORK_COPIES * weights
+    here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > here:
+        raise PserError(
+            f"a network must fit into memory ({here / 1e9:.0f} GB), got hidden {hidden}, which takes "
+            f"{needed / 1e9:,.0f} GB to train: lower --hidden"
+        )
 
 
 def _nature(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
