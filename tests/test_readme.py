@@ -25,6 +25,8 @@ SHORTENED = {
     "pser sweep --envs minatar:breakout minatar:freeway --replay uniform per pser --seeds 0 1 2 --jobs 2"
     " --out runs/sweep": "--envs minatar:breakout --replay per pser --seeds 0 " + TINY_MINATAR,
     "pser report runs/sweep --out report.html": "--resamples 50",
+    "pser playground --out playground.html": "",
+    "pser inspect runs/breakout --out inspect.html": "",
     "pser paper --out results/paper": "--resamples 50",
     "pser cliffwalk --out results/cliffwalk": "--states 4 --seeds 2 --jobs 1",
     "pser theorem --out results/theorem": "--states 2..3 --repetitions 20 --rho 0.4 --jobs 1",
@@ -39,6 +41,8 @@ PROMISED = (
     "runs/breakout/final.json",
     "breakout.gif",
     "report.html",
+    "playground.html",
+    "inspect.html",
     "results/paper/paper.md",
     "results/cliffwalk/curves.png",
     "results/theorem/theorem_proof.png",
@@ -104,12 +108,13 @@ def test_every_extra_that_pip_is_asked_for_exists():
 
 
 def test_every_interval_among_the_results_is_that_of_the_committed_results_or_of_pser_paper(tmp_path):
-    results = TEXT[TEXT.index("## Results so far") : TEXT.index("## Can I use it")].replace("−", "-")
+    results = (ROOT / "docs/results.md").read_text(encoding="utf-8").replace("−", "-")
     intervals = re.findall(r"[+-]?[\d.]+(?: points)? \[[^]]+\]", results)
-    assert len(intervals) == 9
+    assert len(intervals) == 15
     assert main(["paper", "--out", str(tmp_path)]) == 0
     sources = (tmp_path / "paper.md").read_text(encoding="utf-8").replace(" points", "").replace("%", "")
-    sources += (ROOT / "results/cliffwalk/more_seeds/cliffwalk.md").read_text(encoding="utf-8")
+    for records in ("results/cliffwalk/more_seeds/cliffwalk.md", "results/minatar/README.md"):
+        sources += (ROOT / records).read_text(encoding="utf-8")
     assert [found for found in intervals if found.replace(" points", "") not in sources] == []
 
 
