@@ -39,22 +39,44 @@ def in_child(path, settings):
     return child
 
 
+def finish(path, settings):
+    """The exit code of a child that trains to the end."""
+    _, status = os.waitpid(in_child(path, settings), 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def kill(path, settings, moments, latest, *, while_writing=False):
+    """Train in a child and kill it at a random moment, or while it writes a checkpoint: (met, was writing)."""
+    child = in_child(path, settings)
+    while not (path / "manifest.json").exists():
+        time.sleep(0.001)
+    deadline = time.monotonic() + moments.uniform(0.0, latest)
+    if while_writing:
+        deadline = time.monotonic() + 20.0 * latest
+        while time.monotonic() < deadline and not writes(path) and os.waitpid(child, os.WNOHANG) == (0, 0):
+            time.sleep(0.0002)
+    else:
+        time.sleep(max(0.0, deadline - time.monotonic()))
+    try:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    except (ProcessLookupError, ChildProcessError):  # it had finished
+        return False, False
+    return os.WIFSIGNALED(status), os.WIFSIGNALED(status) and writes(path)
+
+
+def writes(path):
+    """Whether a checkpoint is half written."""
+    return any((path / "checkpoints").glob(".writing-*"))
+
+
 def main():
     path, kills, latest, seed = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
     settings = from_json(json.loads(sys.argv[5]))
     moments = random.Random(seed)
-    met = 0
-    for _ in range(kills):
-        child = in_child(path, settings)
-        while not (path / "manifest.json").exists():
-            time.sleep(0.001)
-        time.sleep(moments.uniform(0.0, latest))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        met += os.WIFSIGNALED(status)
-    _, status = os.waitpid(in_child(path, settings), 0)
+    met = sum(kill(path, settings, moments, latest)[0] for _ in range(kills))
     print(met)
-    return os.waitstatus_to_exitcode(status)
+    return finish(path, settings)
 
 
 if __name__ == "__main__":

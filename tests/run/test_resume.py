@@ -5,16 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from pser.files.container import read_container
 from pser.learner.presets import default_preset, preset_settings
 from pser.learner.settings_json import to_json
-from pser.records.checkpoint import checkpoint_paths
 from pser.run.progress import Quiet
 from pser.run.training import start_run
+from run.same_run import differences
 
 torch.set_num_threads(1)
 SMALL = {
@@ -41,45 +39,6 @@ def settings_for(env, **changes):
     return preset_settings(default_preset(env), env).override({**SMALL, **changes})
 
 
-def rows(path):
-    """The lines of a record without the one field that is measured by the wall clock."""
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key != "frames_per_second"} for row in found]
-
-
-def final_state(run):
-    state = read_container(checkpoint_paths(run / "checkpoints")[0] / "state.pser")
-    del state["trainer"]["interval"]["seconds"]  # measured by the wall clock
-    del state["records"]  # the lengths of files that hold measured times
-    return state
-
-
-def same(one, other):
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    return one == other
-
-
-def assert_same_run(run, expected):
-    assert rows(run / "train.jsonl") == rows(expected / "train.jsonl")
-    assert (run / "eval.jsonl").read_bytes() == (expected / "eval.jsonl").read_bytes()
-    assert same(final_state(run), final_state(expected))
-    for name in ("best", "last"):
-        assert (run / f"snapshots/{name}.pser").read_bytes() == (
-            expected / f"snapshots/{name}.pser"
-        ).read_bytes()
-    inspections = [sorted(path.name for path in (path / "inspect").glob("*")) for path in (run, expected)]
-    assert inspections[0] == inspections[1]
-    memories = [
-        (checkpoint_paths(path / "checkpoints")[0] / "memory.pser").read_bytes() for path in (run, expected)
-    ]
-    assert memories[0] == memories[1]
-    assert json.loads((run / "status.json").read_text())["state"] == "finished"
-    assert (run / "status.json").read_bytes() == (expected / "status.json").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("env", "changes"),
     [
@@ -97,4 +56,12 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, env, changes):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 2  # a fast machine may finish before the last kills
-    assert_same_run(tmp_path / "killed", tmp_path / "straight")
+    assert differences(tmp_path / "killed", tmp_path / "straight") == []
+
+
+def test_a_run_that_ends_otherwise_is_seen(tmp_path):
+    settings = settings_for("gym:CartPole-v1", budget_frames=140, update_period_steps=8)
+    start_run(settings, "classic", tmp_path / "one", Quiet())
+    start_run(settings.override({"seed": 1}), "classic", tmp_path / "other", Quiet())
+    found = differences(tmp_path / "one", tmp_path / "other")
+    assert {"train.jsonl", "state.pser", "memory.pser", "snapshots/last.pser"} <= set(found)
