@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from pser import _kernel
 
@@ -23,6 +23,15 @@ COMMON = {
 # HYPOTHESIS_PROFILE=thorough searches longer; CI repeats the same examples so that a red build stays red.
 settings.register_profile("default", max_examples=40, stateful_step_count=30, derandomize=True, **COMMON)
 settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, **COMMON)
+# `make mutants` wants to know that a test fails, not the smallest example of it.
+settings.register_profile(
+    "mutants",
+    max_examples=40,
+    stateful_step_count=30,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
+    **COMMON,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
