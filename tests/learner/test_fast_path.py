@@ -6,7 +6,7 @@ from torch import nn
 
 from pser.learner.fast_path import FastPath, fast_path
 from pser.learner.flat import FlatParameters
-from pser.learner.networks import build_network
+from pser.learner.networks import Streams, build_network
 from pser.learner.own_network import AsFloats
 from pser.learner.path import AutogradPath, path_of
 
@@ -25,7 +25,7 @@ NETWORKS = {
             nn.Flatten(),
             nn.Linear(4, 6),
             nn.ReLU(),
-            nn.Linear(6, sum(streams)),
+            nn.Linear(6, sum(streams.sizes)),
         )
     ),
 }
@@ -45,7 +45,7 @@ def made(name, streams):
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.bool])
-@pytest.mark.parametrize("streams", [(6,), (1, 6)])
+@pytest.mark.parametrize("streams", [Streams((6,)), Streams((1, 6)), Streams((1, 6), share_hidden=True)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_written_out_backward_equals_autograd(name, streams, dtype):
     network, flat = made(name, streams)
@@ -53,7 +53,7 @@ def test_written_out_backward_equals_autograd(name, streams, dtype):
     assert isinstance(fast, FastPath)
     generator = torch.Generator().manual_seed(0)
     observation = torch.randint(0, 3, (3, *SHAPES[name]), generator=generator).to(dtype)
-    gradient = torch.randn(3, sum(streams), generator=generator)
+    gradient = torch.randn(3, sum(streams.sizes), generator=generator)
     expected, graph = slow.forward_saving(observation)
     slow.backward(graph, gradient)
     gradients = flat.gradients.clone()
@@ -69,7 +69,7 @@ def test_written_out_backward_equals_autograd(name, streams, dtype):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_fast_path_reads_the_parameters_where_they_are(name):
-    network, flat = made(name, (6,))
+    network, flat = made(name, Streams((6,)))
     fast = path_of(network)
     with torch.no_grad():
         flat.values.mul_(1.5)

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from pser.errors import PserError
-from pser.learner.networks import build_network
+from pser.learner.networks import Streams, build_network
 
 torch.set_num_threads(1)
 
 
 def build(kind, shape, actions=6, *, dueling=False, hidden=(8, 4)):
     torch.manual_seed(0)
-    return build_network(kind, shape, (1, actions) if dueling else (actions,), hidden=hidden)
+    return build_network(kind, shape, Streams((1, actions) if dueling else (actions,)), hidden=hidden)
 
 
 def count(network):

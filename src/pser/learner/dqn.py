@@ -17,7 +17,7 @@ from pser.learner import dueling
 from pser.learner.agent import Floats, Ints, Learned, Statistics
 from pser.learner.flat import FlatParameters
 from pser.learner.head import Head, build_head
-from pser.learner.networks import NETWORK_OF_FAMILY, build_network
+from pser.learner.networks import NETWORK_OF_FAMILY, Streams, build_network
 from pser.learner.noisy import Noise, make_noisy
 from pser.learner.optimizer import build_optimizer, checked_state
 from pser.learner.own_network import AsFloats, NetworkFactory, find_factory, make_own
@@ -59,10 +59,12 @@ class DQN:
         self.optimizer = build_optimizer(settings.optimizer, self.online_flat)
 
     @property
-    def streams(self) -> tuple[int, ...]:
+    def streams(self) -> Streams:
         """Outputs of the network: one stream, or the value's and the advantages'."""
         of_actions = self.num_actions * self.head.per_action
-        return (self.head.per_action, of_actions) if self.settings.dueling else (of_actions,)
+        if not self.settings.dueling:
+            return Streams((of_actions,))
+        return Streams((self.head.per_action, of_actions), self.settings.dueling_shared)
 
     def act(
         self,
@@ -215,7 +217,7 @@ def seeded_network(
     settings: AgentSettings,
     kind: str,
     shape: tuple[int, ...],
-    streams: tuple[int, ...],
+    streams: Streams,
     *,
     seed: int,
     factory: NetworkFactory | None = None,
@@ -226,7 +228,7 @@ def seeded_network(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if factory is not None:
-            network: nn.Module = AsFloats(make_own(factory, shape, sum(streams)))
+            network: nn.Module = AsFloats(make_own(factory, shape, sum(streams.sizes)))
         else:
             network = build_network(kind, shape, streams, hidden=settings.hidden)
     if settings.noisy:

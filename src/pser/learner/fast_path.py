@@ -198,17 +198,19 @@ class Chain:
 
 
 class FastPath:
-    """A network as chains: what prepares its input, a body, and heads side by side."""
+    """A network as chains: what prepares its input, a body, a trunk on flat features, and heads side by side."""
 
-    def __init__(self, prepare: Callable[[Tensor], Tensor], body: Chain, heads: list[Chain]) -> None:
-        self.prepare, self.body, self.heads = prepare, body, heads
+    def __init__(
+        self, prepare: Callable[[Tensor], Tensor], body: Chain, trunk: Chain, heads: list[Chain]
+    ) -> None:
+        self.prepare, self.body, self.trunk, self.heads = prepare, body, trunk, heads
 
     def forward(self, observation: Tensor) -> Tensor:
         """The network's outputs."""
         x = self.body.forward(self.prepare(observation))
         if not self.heads:
             return x
-        features = x.reshape(len(observation), -1)
+        features = self.trunk.forward(x.reshape(len(observation), -1))
         outputs = [head.forward(features) for head in self.heads]
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)
 
@@ -216,27 +218,29 @@ class FastPath:
         """The network's outputs, and what `backward` needs to know about them."""
         body = self.body.forward_saving(self.prepare(observation))
         if not self.heads:
-            return body[-1], (body, [])
-        features = body[-1].reshape(len(observation), -1)
-        heads = [head.forward_saving(features) for head in self.heads]
+            return body[-1], (body, [], [])
+        trunk = self.trunk.forward_saving(body[-1].reshape(len(observation), -1))
+        heads = [head.forward_saving(trunk[-1]) for head in self.heads]
         outputs = [head[-1] for head in heads]
-        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1), (body, heads)
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1), (body, trunk, heads)
 
     def backward(self, saved: Any, gradient: Tensor) -> None:
         """Overwrite every parameter's `.grad`, given ∂/∂outputs."""
-        body, heads = saved
+        body, trunk, heads = saved
+        onward = bool(self.body.layers)
         if heads:
             parts: Iterable[Tensor] = (gradient,)
             if len(heads) > 1:
                 parts = gradient.split_with_sizes([head[-1].shape[1] for head in heads], 1)
             to_features = [
-                head.backward(outputs, part, to_input=bool(self.body.layers))
+                head.backward(outputs, part, to_input=onward or bool(self.trunk.layers))
                 for head, outputs, part in zip(self.heads, heads, parts, strict=True)
             ]
             gradient = to_features[0]
             for other in to_features[1:]:
                 gradient = gradient + other
-            gradient = gradient.view_as(body[-1]) if self.body.layers else gradient
+            gradient = self.trunk.backward(trunk, gradient, to_input=onward)
+            gradient = gradient.view_as(body[-1]) if onward else gradient
         self.body.backward(body, gradient, to_input=False)
 
 
@@ -245,16 +249,16 @@ def fast_path(network: nn.Module) -> FastPath | None:
     if any(_is_special(module) for module in network.modules()) or _occurs_twice(network):
         return None
     if type(network) is QNetwork:
-        chains = [_chain(part) for part in (network.body, *network.heads)]
+        chains = [_chain(part) for part in (network.body, network.trunk, *network.heads)]
         whole = [chain for chain in chains if chain is not None]
         if len(whole) < len(chains):
             return None
         planes = _sparse_planes(network)
         if planes is not None:
-            return FastPath(_cells, Chain([planes]), whole[1:])
-        return FastPath(network.prepare.forward, whole[0], whole[1:])
+            return FastPath(_cells, Chain([planes]), whole[1], whole[2:])
+        return FastPath(network.prepare.forward, whole[0], whole[1], whole[2:])
     chain = _chain(network.network) if type(network) is AsFloats else None
-    return None if chain is None or not chain.layers else FastPath(_floats, chain, [])
+    return None if chain is None or not chain.layers else FastPath(_floats, chain, Chain([]), [])
 
 
 def _sparse_planes(network: QNetwork) -> _SparsePlanes | None:

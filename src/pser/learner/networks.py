@@ -3,7 +3,8 @@
 import itertools
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -65,40 +66,57 @@ class Convolution(nn.Linear):
     """A convolution over rows of patches. Not a fully connected layer: noise leaves it alone."""
 
 
-class QNetwork(nn.Module):
-    """Observations (batch, …) → outputs (batch, sum of `streams`): a body, then one head per stream.
+@dataclass(frozen=True)
+class Streams:
+    """The outputs of a network: one stream, or several side by side."""
 
-    The heads' outputs stand side by side; what they mean is for the learner to say.
+    sizes: tuple[int, ...]
+    """How many outputs each has."""
+    share_hidden: bool = False
+    """Whether the layer before the outputs is one for all streams."""
+
+
+class QNetwork(nn.Module):
+    """Observations (batch, …) → outputs (batch, all streams'): a body, then one head per stream.
+
+    The heads' outputs stand side by side; what they mean is for the learner to say. Each head has a hidden layer of
+    its own, unless they share it.
     """
 
     def __init__(
-        self, prepare: Prepare, body: nn.Sequential, features: int, width: int, streams: Sequence[int]
+        self, prepare: Prepare, body: nn.Sequential, features: int, width: int, streams: Streams
     ) -> None:
         super().__init__()
-        self.prepare, self.body = prepare, body
-        self.heads = nn.ModuleList(
-            nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Linear(width, size)) for size in streams
-        )
+        self.prepare, self.body, self.trunk = prepare, body, nn.Sequential()
+        if streams.share_hidden:
+            self.trunk = nn.Sequential(nn.Linear(features, width), nn.ReLU())
+            heads = [nn.Sequential(nn.Linear(width, size)) for size in streams.sizes]
+        else:
+            heads = [
+                nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Linear(width, size))
+                for size in streams.sizes
+            ]
+        self.heads = nn.ModuleList(heads)
 
     def forward(self, observation: Tensor) -> Tensor:
         """The heads' outputs."""
-        features = self.body(self.prepare(observation)).reshape(len(observation), -1)
+        features = self.trunk(self.body(self.prepare(observation)).reshape(len(observation), -1))
         outputs = [head(features) for head in self.heads]
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)
 
 
 def build_network(
-    kind: str, shape: tuple[int, ...], streams: Sequence[int], *, hidden: tuple[int, ...]
+    kind: str, shape: tuple[int, ...], streams: Streams, *, hidden: tuple[int, ...]
 ) -> QNetwork:
     """The named network ("nature", "der", "minatar", "mlp") for observations of `shape`."""
     builders: dict[str, Callable[..., QNetwork]] = {"nature": _nature, "der": _der, "minatar": _minatar}
     return builders[kind](shape, streams) if kind in builders else _mlp(shape, streams, hidden)
 
 
-def _mlp(shape: tuple[int, ...], streams: Sequence[int], hidden: tuple[int, ...]) -> QNetwork:
+def _mlp(shape: tuple[int, ...], streams: Streams, hidden: tuple[int, ...]) -> QNetwork:
     """Linear layers of the hidden widths; the last of them is the heads' own."""
     widths = (math.prod(shape), *hidden)
-    _require_room(sum(a * b for a, b in itertools.pairwise((*widths, sum(streams)))), hidden)
+    _require_room(sum(a * b for a, b in itertools.pairwise((*widths, sum(streams.sizes)))), hidden)
     layers = [(nn.Linear(a, b), nn.ReLU()) for a, b in itertools.pairwise(widths[:-1])]
     body = nn.Sequential(*itertools.chain(*layers))
     return QNetwork(Vectors(), body, widths[-2], widths[-1], streams)
@@ -115,7 +133,7 @@ def _require_room(weights: int, hidden: tuple[int, ...]) -> None:
         )
 
 
-def _nature(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
+def _nature(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     """Mnih et al. 2015: three convolutions on frames divided by 255, then 512 units."""
     _require_frames(shape, "nature")
     body = nn.Sequential(
@@ -129,7 +147,7 @@ def _nature(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
     return QNetwork(Pixels(), body, 3136, 512, streams)
 
 
-def _der(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
+def _der(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     """Van Hasselt et al. 2019: two 5×5 convolutions with stride 5 on frames divided by 255, then 256 units."""
     _require_frames(shape, "der")
     body = nn.Sequential(
@@ -146,7 +164,7 @@ def _require_frames(shape: tuple[int, ...], network: str) -> None:
         raise PserError(f"the {network} network needs frames of 84×84, got {shape}: choose --network mlp")
 
 
-def _minatar(shape: tuple[int, ...], streams: Sequence[int]) -> QNetwork:
+def _minatar(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     """Young and Tian 2019: one 3×3 convolution with 16 filters on planes of 0 and 1, then 128 units."""
     if len(shape) != 3 or shape[1:] != (10, 10):
         raise PserError(f"the minatar network needs 10×10 cells, got {shape}: choose --network mlp")

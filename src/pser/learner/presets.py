@@ -176,7 +176,12 @@ def minatar(env: str) -> TrainSettings:
         game=GameSettings(env=env, sticky_actions=0.1),
         replay=ReplaySettings(prioritization=pser.PSER(alpha=0.6), capacity=100_000, beta=0.4, beta_end=1.0),
         agent=AgentSettings(
-            batch_size=32, gamma=0.99, warmup_steps=5_000, update_period_steps=1, target_period_steps=1_000
+            batch_size=32,
+            gamma=0.99,
+            warmup_steps=5_000,
+            update_period_steps=1,
+            target_period_steps=1_000,
+            dueling_shared=True,  # where dueling is on: as in Obando-Ceron and Castro 2021, and half the time
         ),
         # PyTorch's ε of 0.01 outside the root bounds the divisor by 0.01 from below; so does 1e-4 inside it.
         optimizer=OptimizerSettings(learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=1e-4, centered=True),

@@ -141,6 +141,8 @@ class AgentSettings:
     """The online network chooses the bootstrap action, the target network rates it."""
     dueling: bool = False
     """The head is split into a state value and action advantages."""
+    dueling_shared: bool = False
+    """Dueling: the two share their hidden layer, rather than having one each."""
     gamma: float = 0.99
     """Discount per step."""
     batch_size: int = 32
