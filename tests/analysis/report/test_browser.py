@@ -397,3 +397,19 @@ def test_only_charts_near_the_screen_are_drawn(browser, many_file):
     assert not browser.find_elements(By.CSS_SELECTOR, "#metric-chart canvas")
     show(browser, "#metric-chart")
     assert browser.find_elements(By.CSS_SELECTOR, "#metric-chart canvas")
+
+
+def test_game_without_evaluations_shows_its_training_returns_and_says_so(browser, tmp_path):
+    from pser.analysis.report.html import render_html
+
+    write_run(tmp_path / "runs" / "a", Synthetic(env="gym:A-v0"))
+    write_run(tmp_path / "runs" / "b", Synthetic(env="gym:B-v0", evaluations=False))
+    path = tmp_path / "report.html"
+    path.write_text(
+        render_html(build_report([tmp_path / "runs"], ReportSettings(resamples=100))), encoding="utf-8"
+    )
+    browser.get(path.as_uri())
+    show(browser, "#curve-charts .chart:last-child")
+    assert panels(browser) == ["gym:A-v0", "gym:B-v0 (training returns)"]
+    choose(browser, "returns", "training")
+    assert panels(browser) == ["gym:A-v0", "gym:B-v0"]

@@ -302,7 +302,7 @@
   byId("panels-label").hidden = unique("agent").length < 2 || unique("strategy").length < 2;
 
   const units = { return: "return", minmax: "return, min–max scaled", human: "human-normalised return" };
-  const unitNow = () => `${returnsSelect.value} ${units[scaleSelect.value]}`;
+  const unitNow = (kind = returnsSelect.value) => `${kind} ${units[scaleSelect.value]}`;
   const rescale = (env, values) => {
     const ends = env.ends[scaleSelect.value];
     if (!ends || !values) return values;
@@ -316,14 +316,17 @@
   const family = data.envs[0]?.name.split(":")[0] + ":"; // in small panels a family that all share is left out
   const shortName = (name) => (data.envs.every((env) => env.name.startsWith(family)) ? name.slice(family.length) : name);
   function curveSpec(env, part) {
-    const found = env.returns[returnsSelect.value];
+    // A game that was never evaluated shows its training returns, and says so.
+    const kind = env.returns[returnsSelect.value] ? returnsSelect.value : Object.keys(env.returns)[0];
+    const found = env.returns[kind];
+    const other = kind && kind !== returnsSelect.value ? ` (${kind} returns)` : "";
     const belongs = (curve) => !part || data.labels[curve.label][panelsSelect.value] === part;
     return {
-      title: part ? `${env.name}: ${part}` : env.name,
-      brief: part ? `${shortName(env.name)}: ${part}` : shortName(env.name),
-      file: `${env.name} ${part || ""} ${returnsSelect.value} returns`,
+      title: (part ? `${env.name}: ${part}` : env.name) + other,
+      brief: (part ? `${shortName(env.name)}: ${part}` : shortName(env.name)) + other,
+      file: `${env.name} ${part || ""} ${kind} returns`,
       x: { name: "frames", values: found ? found.frames : [] },
-      unit: unitNow(),
+      unit: unitNow(kind),
       spread: spreadSelect.value,
       curves: found ? found.curves.filter(belongs).map((curve) => scaled(env, curve)) : [],
       published: (found?.published || []).map((figures) => scaled(env, figures)),
