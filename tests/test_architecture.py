@@ -102,3 +102,19 @@ def test_imports_inside_functions_and_for_types_are_seen(tmp_path):
     found = {what for _, what in edges("memory", [module])}
     assert found == {"pser.run", "torch"}
     assert {what for _, what in edges("env", [module])} == {"pser.run", "torch", "pser.memory"}
+
+
+@pytest.mark.parametrize(("page", "least"), [("architecture.md", 40), ("promises.md", 20)])
+def test_every_file_that_the_page_names_exists(page, least):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+\.(?:py|hpp|cpp|toml))`", text))
+    assert len(named) >= least
+    there = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    endings = {"/".join(path.parts[-depth:]) for path in there for depth in range(1, 6)}
+    assert sorted(named - endings) == []
+
+
+def test_every_table_that_the_page_sends_a_change_to_exists():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name, file in re.findall(r"`([A-Z]+)` in `([\w/]+\.py)`", text):
+        assert re.search(rf"^{name}\b", (PACKAGE / file).read_text(encoding="utf-8"), re.MULTILINE), name
