@@ -43,6 +43,7 @@ class Settings:
 def run(settings: Settings) -> None:
     """Study, train, report, look into a memory, and name the pages to open."""
     from pser.cli import cliffwalk, inspect, report, sweep
+    from pser.records.manifest import read_manifest
 
     began = time.monotonic()
     jobs = settings.jobs or len(os.sched_getaffinity(0))
@@ -70,7 +71,8 @@ def run(settings: Settings) -> None:
     report.run(report.Settings(runs=(runs,), out=page, title="PSER demo: MinAtar Breakout, a short run"))
 
     _say("4 of 4: what the memory of a PSER run held, moment by moment")
-    watched = runs / GAME.replace(":", "-") / "PSER_MaxPrio_MAX" / "seed-0"
+    manifests = sorted(runs.rglob("manifest.json"))
+    watched = next(path.parent for path in manifests if read_manifest(path)["replay"] == "pser")
     inspect.run(inspect.Settings(path=watched, out=memory_page))
 
     minutes, seconds = divmod(round(time.monotonic() - began), 60)

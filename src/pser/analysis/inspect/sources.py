@@ -37,6 +37,8 @@ def read_source(path: Path, *, moments: int, picture_steps: int) -> Source:
         return _read_run(path, moments, picture_steps)
     if (path / MEMORY).is_file():
         path = path / MEMORY
+    if not path.exists():
+        raise PserError(f"there is no {path}: name a run folder, a checkpoint or a saved memory")
     if path.is_dir():
         raise PserError(
             f"{path} holds no run and no memory: name a run folder, a checkpoint or a saved memory"
