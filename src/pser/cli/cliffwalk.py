@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pser.env.blind_cliffwalk import MAX_EXHAUSTIVE_STATES
 from pser.errors import PserError
-from pser.learner.tabular.q_learning import INITS, WITHOUT_PRIORITIES, Agent, TabularSettings, run_agent
+from pser.learner.tabular.q_learning import INITS, KIN, WITHOUT_PRIORITIES, Agent, TabularSettings, run_agent
 from pser.run.tabular_jobs import FinishedRuns, Task, check_jobs, make_folder, parse_states, run_all
 
 
@@ -36,6 +36,8 @@ class Settings:
     """Output folder."""
     jobs: int = 0
     """Processes; 0 takes one per core. The results do not depend on it."""
+    kin: bool = False
+    """Run kin of PSER as well: reward back-propagation, episodic backward update, transition sequences."""
     quick: bool = False
     """A small version (8 and 10 states, 3 seeds) that ends within seconds."""
     curve_tolerance: float = 0.02
@@ -75,6 +77,7 @@ class Settings:
             *(Agent(name="pser", rho=0.0, eta=eta, decay="max") for eta in self.eta if eta > 0.0),
             Agent(name="sweeping"),
             Agent(name="backward"),
+            *(Agent(name=name) for name in KIN if self.kin),
         ]
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pser.learner.kin.backward_update import backward_targets
+from pser.learner.kin.targets import backward_targets
 
 
 def slow_target(t, reward, discount, action, q_next, beta):

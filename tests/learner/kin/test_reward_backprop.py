@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pser
-from pser.learner.kin.reward_backprop import Walkers
+from pser.learner.kin.walkers import Walkers
 
 
 class Slow:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pser.learner.kin.introspective import run_back
-from pser.learner.kin.sequences import Library
+from pser.learner.kin.library import Library
 
 
 @given(st.integers(0, 60), st.integers(1, 12), st.integers(1, 4), st.integers(0, 60))

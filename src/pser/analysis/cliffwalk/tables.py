@@ -8,7 +8,7 @@ import numpy as np
 
 from pser.analysis import markdown
 from pser.analysis.cliffwalk.study import Ratio, Row, Side, Study
-from pser.learner.tabular.q_learning import Agent
+from pser.learner.tabular.q_learning import KIN, Agent
 
 INIT_NAMES = {"max": "max", "eps": "ε", "current_td": "CurrentTD"}
 PER, UNIFORM, ORACLE = Agent(name="per"), Agent(name="uniform"), Agent(name="oracle")
@@ -20,7 +20,7 @@ def standard_tables(rows: Sequence[Row]) -> dict[str, str]:
     """Every table, by name."""
     study = Study(rows)
     pser = study.pser_agents
-    kin = [agent for agent in study.agents if agent.name in ("sweeping", "backward")]
+    kin = [agent for agent in study.agents if agent.name in ("sweeping", "backward", *KIN)]
     tables: dict[str, str] = {}
     for threshold in study.thresholds:
         tables |= {

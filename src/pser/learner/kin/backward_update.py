@@ -18,23 +18,10 @@ from pser.env.game import Game
 from pser.errors import require
 from pser.learner.agent import Agent, Floats, Ints
 from pser.learner.kin.rules import BackwardUpdate
+from pser.learner.kin.targets import backward_targets
 from pser.learner.replay import MemoryReplay, build_memory
 from pser.learner.seeds import generator
 from pser.learner.settings import TrainSettings
-
-
-def backward_targets(
-    reward: Floats, discount: Floats, action: Ints, q_next: Floats, diffusion: float
-) -> Floats:
-    """y_t of an episode, t in order of time (Lee et al. 2019, Algorithm 2); q_next holds Q(s_{t+1}, ·)."""
-    values = q_next.copy()
-    targets = np.empty_like(reward)
-    for t in range(len(reward) - 1, -1, -1):
-        if t + 1 < len(reward):
-            taken = action[t + 1]
-            values[t, taken] = diffusion * targets[t + 1] + (1.0 - diffusion) * values[t, taken]
-        targets[t] = reward[t] + discount[t] * values[t].max()
-    return targets
 
 
 class BackwardUpdateReplay(MemoryReplay):

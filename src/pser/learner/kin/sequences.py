@@ -16,30 +16,12 @@ import numpy as np
 import pser
 from pser.env.game import Game
 from pser.errors import require
-from pser.learner.agent import Agent, Floats, Ints
+from pser.learner.agent import Agent, Floats
+from pser.learner.kin.library import Library
 from pser.learner.kin.rules import Sequences
 from pser.learner.replay import MemoryReplay, build_memory
 from pser.learner.seeds import generator
 from pser.learner.settings import TrainSettings
-
-
-class Library:
-    """The ends of the sequences kept, and how surprising each was."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.ends: dict[int, float] = {}
-
-    def consider(self, ids: Ints, surprises: Floats, oldest: int) -> None:
-        """Take what was just replayed into account: the latest |δ| of each end counts, the largest are kept."""
-        found: dict[int, float] = {}
-        for id_, surprise in zip(ids.tolist(), np.abs(surprises).tolist(), strict=True):
-            found[id_] = max(surprise, found.get(id_, 0.0))
-        known = {id_: surprise for id_, surprise in (self.ends | found).items() if id_ >= oldest}
-        best = sorted(known.items(), key=lambda item: (-item[1], -item[0]))[
-            : self.size
-        ]  # of equals the newer
-        self.ends = dict(best)
 
 
 class SequencesReplay(MemoryReplay):

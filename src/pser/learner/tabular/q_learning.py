@@ -18,10 +18,13 @@ from pser._kernel import TabularLoop
 from pser.env.blind_cliffwalk import ExhaustiveMemory, discount, exhaustive_memory, optimal_values
 from pser.errors import PserError
 
-AgentName: TypeAlias = Literal["uniform", "oracle", "per", "pser", "sweeping", "backward"]
+AgentName: TypeAlias = Literal[
+    "uniform", "oracle", "per", "pser", "sweeping", "backward", "backprop", "ebu", "sequences"
+]
 Init: TypeAlias = Literal["max", "eps", "current_td"]
 INITS: tuple[Init, ...] = ("max", "eps", "current_td")
-WITHOUT_PRIORITIES: frozenset[str] = frozenset({"uniform", "oracle", "backward"})
+KIN: tuple[AgentName, ...] = ("backprop", "ebu", "sequences")
+WITHOUT_PRIORITIES: frozenset[str] = frozenset({"uniform", "oracle", "backward", *KIN})
 """Agents for which the initial priorities mean nothing: one run stands for every initialisation."""
 DRAWS_PER_BLOCK = 1 << 15
 
@@ -31,7 +34,7 @@ class Agent:
     """How the next transition is chosen; ρ, η and the decay scheme are PSER's alone."""
 
     name: AgentName
-    """uniform, oracle, per, pser, sweeping or backward."""
+    """uniform, oracle, per, pser, sweeping, backward, or one of KIN."""
     rho: float | None = None
     """Decay coefficient ρ; at 0 nothing decays, which leaves PER with η."""
     eta: float | None = None
@@ -61,6 +64,9 @@ class Agent:
             "per": "PER",
             "sweeping": "Prioritized sweeping",
             "backward": "Backward episodes",
+            "backprop": "Reward back-propagation",
+            "ebu": "Episodic backward update",
+            "sequences": "Transition sequences",
         }
         if self.rho == 0.0:
             return f"PER with η={self.eta:g}"
@@ -192,6 +198,10 @@ def run_agent(agent: Agent, init: Init, states: int, seed: int, settings: Tabula
         from pser.learner.tabular.greedy import run_greedy
 
         return run_greedy(agent.name, init, memory, draws, settings, max_iterations)
+    if agent.name in ("backprop", "ebu", "sequences"):
+        from pser.learner.tabular.kin import run_kin
+
+        return run_kin(agent.name, memory, draws, settings, max_iterations)
     index = None
     replay: Literal["uniform", "prioritized", "backward"] = (
         "backward" if agent.name == "backward" else "uniform"
