@@ -76,7 +76,7 @@ function showMoment() {
   byId("when").textContent = moments.length > 1 ? `${when} (${state.now + 1} of ${moments.length})` : when;
   const facts = [
     [`transitions of ${whole(m.memory.capacity)}`, whole(f.size)], ["episodes", whole(m.episodes.length)],
-    ["as many equally likely", whole(f.effective)], ["mass by decay", m.rule.type === "PSER" ? percent(f.decayed) : "–"],
+    ["effective sample size", whole(f.effective)], ["mass by decay", m.rule.type === "PSER" ? percent(f.decayed) : "–"],
     ["never replayed", percent(f.never)], ["replays each", digits(f.replays)],
   ];
   byId("facts").replaceChildren(...facts.map(([name, value]) => {
@@ -265,8 +265,8 @@ function ahead() {
   listen();
   applyTheme();
   if (moment().size) {
-    const heaviest = episodeRows(moment(), "share");
-    chooseEpisode((heaviest.find((e) => moment().pictured.has(e.number)) ?? heaviest[0]).number);
+    const leading = episodeRows(moment(), moment().shares[DECAY] > 0 ? "decayed" : "share");
+    chooseEpisode((leading.find((e) => moment().pictured.has(e.number)) ?? leading[0]).number);
   } else changed();
   window.pserInspect = { state, moments, map, frames: () => frames, shown: () => shown, choose: (id) => chooseTransition(id - moment().oldest) };
   document.documentElement.dataset.ready = "yes";
