@@ -112,6 +112,9 @@ def test_the_command_runs_a_users_study_and_reports_it(tmp_path, capsys):
     page = (tmp_path / "kept" / "README.md").read_text()
     assert "Is PSER better?" in page
     assert (tmp_path / "kept" / "figures" / "curves.png").exists()
+    lines = (tmp_path / "kept" / "runs.csv").read_text().splitlines()
+    assert lines[0].startswith("game,arm,seed,last tenth")
+    assert len(lines) == 3
 
 
 def test_a_study_stops_when_its_time_is_up_and_goes_on(tmp_path, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 from pser.errors import PserError
 from pser.studies.study import Study
 
-NAMES = ("check", "chain", "minatar", "sharpness", "anatomy", "tune")
+NAMES = ("check", "chain", "minatar", "sharpness", "anatomy", "tune", "remedies")
 """Modules of this package that declare a `STUDY`, in the order in which they are told."""
 
 

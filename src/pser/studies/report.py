@@ -1,9 +1,12 @@
 """The report of a study: one Markdown page with tables and figures, written from the records alone."""
 
+import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
 from pser.analysis.markdown import table
+from pser.files.atomic import write_text
 from pser.studies.declaration import TEST
 from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
@@ -19,9 +22,32 @@ def write_report(study: Study, records: Mapping[str, Record], folder: Path, seed
     results = results_of(study, records, seeds)
     folder.mkdir(parents=True, exist_ok=True)
     figures = draw_figures(results, folder / "figures") if results.records else []
+    write_text(folder / "runs.csv", runs_csv(results))
     page = folder / "README.md"
     page.write_text(render(results, [path.relative_to(folder).as_posix() for path in figures]))
     return page
+
+
+def runs_csv(results: Results) -> str:
+    """One line a run: where it was, what it measured, what it cost."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("game", "arm", "seed", results.study.measure.name, "frames", "cpu_seconds", "commit"))
+    for record in results.records.values():
+        value = results.study.measure.compute(record.curve)
+        measured = "" if value is None else f"{value:.6g}"
+        writer.writerow(
+            (
+                record.env,
+                record.arm,
+                record.seed,
+                measured,
+                record.final["frames"],
+                record.cpu_seconds,
+                record.commit,
+            )
+        )
+    return text.getvalue()
 
 
 def render(results: Results, figures: list[str]) -> str:
@@ -30,7 +56,8 @@ def render(results: Results, figures: list[str]) -> str:
     parts = [
         f"# Study: {study.name}",
         f"**{study.question}**",
-        f"{progress(results)} Written by `pser study {study.name} --report` from the records beside this page.",
+        f"{progress(results)} Written by `pser study {study.name} --report` from the records beside this page; "
+        "[runs.csv](runs.csv) has a line for each.",
         "## Answers",
         answer(results),
         *([study.tell(results).details] if study.tell and results.records else []),
