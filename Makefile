@@ -102,7 +102,7 @@ demo: .stamps/build  ## The main job in a few minutes: study, short training com
 bench: | $(BIN)/python  ## Measure the memory beside other libraries; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks.run
 
-bench-train: .stamps/build  ## Measure training speed beside stable-baselines3
+bench-train: .stamps/build  ## Measure training speed beside stable-baselines3, JAX and the version before
 	$(BIN)/python -m benchmarks.train.run
 
 drift: .stamps/build  ## 100 million random updates: does the root still equal the sum of its leaves?

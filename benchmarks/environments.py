@@ -9,7 +9,7 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.peer import MAIN, TORCHRL
+from benchmarks.peer import JAX, MAIN, TORCHRL
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
@@ -53,6 +53,12 @@ ENVIRONMENTS = {
         folder=ROOT / ".venv-bench-torchrl",
         constraints=HERE / "constraints-torchrl.txt",
         packages=("torchrl", "torch", "numpy"),
+        with_pser=False,
+    ),
+    JAX: Environment(
+        folder=ROOT / ".venv-bench-jax",
+        constraints=HERE / "constraints-jax.txt",
+        packages=("jax", "optax", "gymnax", "flashbax", "six"),  # gymnax forgets to ask for the last
         with_pser=False,
     ),
 }

@@ -39,6 +39,7 @@ class Peer(Protocol):
 
 MAIN = "main"
 TORCHRL = "torchrl"
+JAX = "jax"
 
 PEERS: dict[str, str] = {
     "ours": MAIN,

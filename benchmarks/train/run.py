@@ -1,6 +1,9 @@
 """Frames per second of this trainer beside stable-baselines3's DQN: one interleaved run, one thread each.
 
-    python -m benchmarks.train.run [--quick] [--out docs/benchmarks-train.md]
+    python -m benchmarks.train.run [--quick] [--no-versions] [--out docs/benchmarks-train.md]
+
+Besides: this trainer before its update was made leaner and a DQN compiled by JAX (versions.py), each in an environment
+of its own, and what the parts of Rainbow cost (family.py).
 
 A contender is a process that stands still until it is its turn; turns follow each other in rounds, so that whatever
 else the machine does meets all alike, and each few rounds the processes are started afresh, since where a process's
@@ -18,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import in_words, machine
+from benchmarks.train import family, versions
 from benchmarks.train.contenders import CONTENDERS, STRATEGIES, TASKS
 
 STARTS = 4
@@ -25,7 +29,7 @@ ROUNDS = {"minatar": 40, "atari": 30}
 """Rounds after each start of the processes."""
 SB3 = "stable-baselines3"
 TURNS = [("pser", strategy) for strategy in STRATEGIES] + [(SB3, "uniform")]
-FASTER = {"minatar": 2.0, "atari": 1.25}
+FASTER = {"minatar": 2.5, "atari": 1.25}
 NETWORK_AND_GAME = 0.90
 OVER_UNIFORM, OVER_PER = 1.05, 1.01
 PACKAGES = ("pser", "torch", "numpy", SB3, "ale-py", "MinAtar")
@@ -164,6 +168,10 @@ def page(results: dict[str, Any]) -> str:
             f"| {what} | {target} | {measured} | {'met' if met else '**missed**'} |"
             for what, target, measured, met in checks(task, found)
         ]
+    if "versions" in results:
+        lines += versions.section(results["versions"])
+    if "family" in results:
+        lines += family.section(results["family"])
     return "\n".join(lines) + "\n"
 
 
@@ -171,6 +179,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds, for a look")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--no-versions", action="store_true", help="leave out the earlier version and JAX")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks-train.md"))
     arguments = parser.parse_args()
     starts, described = 1 if arguments.quick else STARTS, machine()
@@ -178,8 +187,12 @@ def main() -> None:
         task: summarise(task, measure(task, starts, 5 if arguments.quick else ROUNDS[task]))
         for task in arguments.tasks
     }
+    quick = arguments.quick
+    peers = {} if arguments.no_versions else {"versions": versions.measure(starts, 5 if quick else 25)}
     results = {
         "tasks": tasks,
+        **peers,
+        "family": family.measure(20 if quick else 200),
         "machine": described,
         "versions": ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES),
     }
