@@ -12,7 +12,7 @@ import pytest
 from pser.cli import main, sweep
 from pser.errors import PserError
 from pser.learner.presets import preset_settings
-from pser.learner.settings_json import to_json
+from pser.learner.settings_json import from_json, to_json
 from pser.records.folder import RunFolder
 from pser.records.manifest import build_manifest, write_manifest
 from pser.run import grid
@@ -122,6 +122,15 @@ def test_a_run_with_other_settings_is_not_passed_off_as_this_one(tmp_path, state
     assert sweep.plan(settings(tmp_path, *flags))
     with pytest.raises(PserError, match="another learning_rate, budget_frames: use the same"):
         sweep.plan(settings(tmp_path, *flags, "--learning-rate", "0.1", "--frames", "400"))
+
+
+def test_a_folder_with_another_strategy_is_not_taken_for_this_one(tmp_path):
+    (job,) = sweep.plan(
+        settings(tmp_path, "--envs", "minatar:breakout", "--replay", "uniform", "--seeds", "0")
+    )
+    leave_run(job, "running", replay="pser")
+    with pytest.raises(PserError, match="another replay"):
+        grid.refuse_other_settings(job.folder, from_json(job.settings))
 
 
 def test_a_job_that_cannot_even_be_started_is_an_outcome(tmp_path):

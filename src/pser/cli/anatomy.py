@@ -38,7 +38,7 @@ class Settings:
     run: Path | None = None
     """Take the settings, and the size of the errors, from this run."""
     page: Path | None = None
-    """Write the documentation's page here, its figure into assets/ beside it."""
+    """Write the documentation's page here, its figures into assets/ beside it."""
 
     def __post_init__(self) -> None:
         for name in ("td_median", "td_spread", "batch_size", "update_period_steps"):
@@ -105,11 +105,12 @@ def _of_run(folder: Path) -> tuple[Any, Any]:
 
 def _write_page(page: Path) -> None:
     from pser.analysis.anatomy.arithmetic import Surprises
-    from pser.analysis.anatomy.figures import draw_sources
+    from pser.analysis.anatomy.figures import draw_insertion, draw_sources
     from pser.analysis.anatomy.page import measure, render, standard_cases
 
     surprises = Surprises()
     rows = measure(standard_cases(), surprises)
     draw_sources(rows, page.parent / "assets")
+    draw_insertion(surprises, page.parent / "assets")
     page.write_text(render(rows, surprises, "assets/anatomy.png"))
     print(f"written: {page}")

@@ -31,8 +31,14 @@ def refuse_other_settings(folder: Path, wanted: TrainSettings) -> None:
     except PserError:
         return  # the run itself will say what is wrong with its manifest
     new = to_json(wanted)
-    other = [name for group in new for name in new[group] if new[group][name] != saved[group][name]]
-    other = [name for name in other if name != "env"]  # which may be spelled in several ways
+    pairs = [
+        (name, new[group].get(name), saved[group].get(name))
+        for group in new
+        for name in {**new[group], **saved[group]}
+    ]
+    other = [
+        name for name, wish, there in pairs if wish != there and name != "env"
+    ]  # spelled in several ways
     if other:
         raise PserError(
             f"{folder} holds a run with another {', '.join(other)}: use the same settings, or another --out"

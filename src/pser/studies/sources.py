@@ -13,13 +13,19 @@ SHARES = {
     "decay": "memory.mass_from_decay",
 }
 """Source of mass → its column in a record."""
+PRIORITIZED = ("per", "pser")
+"""Strategies whose priorities are the memory's own; of others it knows no sources."""
 
 
 def source_table(results: Results) -> str:
     """Arms down, sources across; empty where no record knows its sources."""
     rows = []
     for arm in results.study.arms:
-        records = [record for record in results.records.values() if record.arm == arm.name]
+        records = [
+            record
+            for record in results.records.values()
+            if record.arm == arm.name and record.settings["replay"]["replay"] in PRIORITIZED
+        ]
         shares = [_mean(_last(record, column) for record in records) for column in SHARES.values()]
         if all(share is not None for share in shares):
             effective = _mean(effective_share(record) for record in records)

@@ -34,7 +34,8 @@ def _of_contrasts(results: Results) -> str:
     if level:
         parts.append(f"no difference is shown in {level} of {len(results.study.contrasts)} comparisons")
     if open_ or untested:
-        parts.append(f"{len(open_) + untested} cannot be told from so few runs")
+        few = len(open_) + untested
+        parts.append(f"{few} of {len(results.study.contrasts)} comparisons cannot be told from so few runs")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 

@@ -86,3 +86,21 @@ def test_a_reward_starts_with_the_high_priority():
         rows, no = np.zeros((2, 4), np.float32), np.zeros(2, bool)
         replay.add(rows, np.zeros(2, np.int64), np.array([0.0, 1.0]), rows, no, no)
         assert replay.memory.priorities([0, 1]).tolist() == [0.5, 2.0]
+
+
+def test_the_pivot_is_the_largest_surprise_and_of_the_unknown_the_newest():
+    settings, rng = settings_of("ier", capacity=16, batch_size=4), np.random.default_rng(0)
+    with contextlib.closing(training_game(settings)) as game:
+        replay = trainer_of(settings, game).replay
+        known = {}
+        rows, no = np.zeros((2, 4), np.float32), np.zeros(2, bool)
+        for _ in range(30):
+            replay.add(rows, np.zeros(2, np.int64), np.zeros(2), rows, no, no)
+            alive = range(replay.memory.index.oldest_id, replay.memory.index.next_id)
+            for _ in range(3):
+                slow = max(alive, key=lambda id_: (known.get(id_, np.inf), id_))
+                batch = replay.draw(4, 0.5)
+                assert batch.ids[0] == slow
+                found = rng.normal(size=len(batch.ids)).astype(np.float32)
+                replay.learned(batch, found)
+                known |= dict(zip(batch.ids.tolist(), np.abs(found).astype(float).tolist(), strict=True))

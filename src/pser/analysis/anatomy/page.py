@@ -141,6 +141,8 @@ driven with made-up errors: |δ| lognormal with median {median:g}·p_max and spr
 {table}
 ![mass by source]({figure})
 
+![what insertion rules](assets/anatomy_insertion.png)
+
 With CurrentTD a transition never replayed has its own TD error already; it is counted under insertion all the same.
 The prediction differs from the simulation by at most {furthest:.2f}: it gives each transition exactly K
 replays, where large errors are replayed more often than small ones. *Effective samples* is a share of the
