@@ -14,7 +14,7 @@ STRATEGIES = {"PSER_MaxPrio_MAX": "pser", "PER_MaxPrio": "per", "Uniform": "unif
 
 
 def parts(*labels):
-    return [split_label(label, agent_in(label), "pser") for label in labels]
+    return [split_label(label, {agent_in(label)}, "pser") for label in labels]
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def report(tmp_path_factory):
 @pytest.mark.parametrize(
     ("label", "agent"),
     [
-        ("PSER_MaxPrio_MAX", "DQN"),
-        ("Uniform", "DQN"),
+        ("PSER_MaxPrio_MAX", ""),
+        ("Uniform", ""),
         ("Rainbow_PSER_MaxPrio_MAX", "Rainbow"),
         ("DQN+C51_PER_MaxPrio", "DQN+C51"),
         ("rainbow-no-noisy_Uniform", "rainbow-no-noisy"),
-        ("PER_MaxPrio [alpha=0.5]", "DQN"),
-        ("Mine", "DQN"),
+        ("PER_MaxPrio [alpha=0.5]", ""),
+        ("Mine", ""),
     ],
 )
 def test_agent_is_what_a_label_says_before_its_replay(label, agent):
@@ -52,6 +52,26 @@ def test_manifest_names_the_agent_where_it_does(tmp_path):
     (folder / "manifest.json").write_text(json.dumps(manifest | {"agent": "Own"}))
     (part,) = build_report([tmp_path], ReportSettings(resamples=100)).runs.parts
     assert (part.agent, part.strategy) == ("Own", "Thing")
+
+
+def test_agent_that_goes_without_saying_may_differ_from_game_to_game():
+    assert split_label("PER_MaxPrio", {"DQN"}, "per").agent == "DQN"
+    assert split_label("PER_MaxPrio", {"", "DQN+Double"}, "per").agent == "DQN+Double"
+    assert split_label("PER_MaxPrio", {"DQN", "DQN+Double"}, "per").agent == "usual agent"
+    assert split_label("PER_MaxPrio", {""}, "per").agent == "DQN"
+    assert split_label("PER_MaxPrio", {"DQN", "DQN+Double"}, "per").strategy == "PER_MaxPrio"
+
+
+def test_labels_without_an_agent_share_one_and_are_compared(tmp_path):
+    """Some runs record the usual agent, older ones do not."""
+    for replay, agent in (("pser", "DQN+Double"), ("per", None)):
+        for seed in (0, 1):
+            folder = write_run(tmp_path / replay / str(seed), Synthetic(replay=replay, seed=seed))
+            manifest = json.loads((folder / "manifest.json").read_text())
+            (folder / "manifest.json").write_text(json.dumps(manifest | ({"agent": agent} if agent else {})))
+    report = build_report([tmp_path], ReportSettings(resamples=100))
+    assert {part.agent for part in report.runs.parts} == {"DQN+Double"}
+    assert len(report.comparison.pairs) == 1
 
 
 def test_colour_tells_replays_apart_and_dashes_agents():

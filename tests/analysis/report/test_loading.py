@@ -156,3 +156,15 @@ def test_main_label_of_a_strategy_is_the_one_with_most_runs_then_the_papers(tmp_
     assert load_runs([tmp_path]).main_labels == ["PSER_MaxPrio_MAX", "PER_MaxPrio"]
     write_run(tmp_path / "td2", Synthetic(label="PSER_CurrentTD_MAX", seed=2))
     assert load_runs([tmp_path]).main_labels == ["PSER_CurrentTD_MAX", "PER_MaxPrio"]
+
+
+def test_settings_that_older_runs_did_not_know_are_taken_as_alike_and_it_is_said(tmp_path):
+    write_run(tmp_path / "old", Synthetic())
+    write_run(tmp_path / "new", Synthetic(seed=1, settings={"signal": "td", "loss": "huber"}))
+    loaded = load_runs([tmp_path])
+    assert loaded.labels == ["PSER_MaxPrio_MAX"]
+    assert notes_of(loaded) == [
+        "PSER_MaxPrio_MAX on minatar:breakout: not all runs record replay.loss, replay.signal; taken as alike"
+    ]
+    write_run(tmp_path / "other", Synthetic(seed=2, settings={"signal": "kl", "loss": "huber"}))
+    assert len(load_runs([tmp_path]).labels) == 3

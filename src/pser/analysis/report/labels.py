@@ -1,13 +1,15 @@
 """What a label is made of (an agent and a replay strategy), and how it looks in every chart."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from pser.analysis.colours import PALETTE
 
 PLAIN_AGENT = "DQN"
-"""The agent of a label that names none."""
+"""The agent of runs that nowhere name theirs."""
+USUAL_AGENT = "usual agent"
+"""A label that names no agent means the usual one of each game, which may differ from game to game."""
 OWN_COLOURS = {"PSER_MaxPrio_MAX": PALETTE[0], "PER_MaxPrio": PALETTE[1], "Uniform": PALETTE[2]}
 """PSER orange and PER blue as in the paper, uniform green."""
 DASHES = ((), (6.0, 2.5), (1.5, 2.0), (6.0, 2.0, 1.5, 2.0))
@@ -35,13 +37,15 @@ class Style:
 
 
 def agent_in(label: str) -> str:
-    """The agent a label begins with: `Rainbow` of `Rainbow_PSER_MaxPrio_MAX`, `DQN` of `PER_MaxPrio`."""
+    """The agent a label begins with: `Rainbow` of `Rainbow_PSER_MaxPrio_MAX`; empty if it names none."""
     found = re.match(r"(.+?)_(?=(?:PSER|PER|Uniform)(?:_|\b))", label)
-    return found.group(1) if found else PLAIN_AGENT
+    return found.group(1) if found else ""
 
 
-def split_label(name: str, agent: str, replay: str) -> Label:
-    """A label and its parts."""
+def split_label(name: str, agents: Set[str], replay: str) -> Label:
+    """A label and its parts; `agents` are those that its runs name."""
+    named = sorted(agent for agent in agents if agent)
+    agent = named[0] if len(named) == 1 else USUAL_AGENT if named else PLAIN_AGENT
     return Label(name, agent, name.removeprefix(f"{agent}_"), replay)
 
 

@@ -52,6 +52,7 @@ class Run:
     label: str
     """Agent_Sampling_Initial_Decay, with the settings that tell variants of one label apart."""
     agent: str
+    """As the manifest or the label names it; empty if neither does."""
     seed: int
     preset: str
     manifest: Row
@@ -61,6 +62,11 @@ class Run:
     train: tuple[Row, ...]
     evaluations: tuple[Row, ...]
     final: Row | None
+
+    @property
+    def names_agent(self) -> bool:
+        """Whether the label begins with the agent."""
+        return self.agent != "" and self.label.startswith(f"{self.agent}_")
 
     @property
     def frames(self) -> int:
@@ -102,7 +108,12 @@ class RunSet:
     def parts(self) -> list[Label]:
         """The labels' agents and strategies, in the order of `labels`."""
         rank = {"pser": 0, "per": 1, "uniform": 2}
-        found = {run.label: split_label(run.label, run.agent, run.replay) for run in self.runs}
+        # Labels that name no agent mean one and the same: the usual one, as whichever runs record it.
+        usual = {run.agent for run in self.runs if not run.names_agent}
+        found = {
+            run.label: split_label(run.label, {run.agent} if run.names_agent else usual, run.replay)
+            for run in self.runs
+        }
         return sorted(found.values(), key=lambda x: (x.agent, rank.get(x.replay, 3), x.name))
 
     @property

@@ -12,16 +12,26 @@ class _Group:
 
     runs: list[Run] = field(default_factory=list)
 
+    def settings(self) -> dict[str, list[str]]:
+        """Setting → its values in the runs that have it, apart from the seed and the bookkeeping of a run."""
+        found: dict[str, list[str]] = {}
+        for run in self.runs:
+            for key, value in flatten(run.manifest.get("settings") or {}).items():
+                if not key.startswith("run.") and key.rpartition(".")[2] not in ("seed", "env"):
+                    found.setdefault(key, []).append(json.dumps(value, sort_keys=True))
+        return dict(sorted(found.items()))
+
     def varied(self) -> list[str]:
-        """Settings in which the runs differ, apart from the seed and the bookkeeping of the run itself."""
-        flats = [flatten(run.manifest.get("settings") or {}) for run in self.runs]
-        keys = sorted({key for flat in flats for key in flat})
-        kept = [
+        """Settings that differ between runs."""
+        return [key for key, values in self.settings().items() if len(set(values)) > 1]
+
+    def unknown(self) -> list[str]:
+        """Settings that some runs do not have: those of an earlier version, say, which did not know them."""
+        return [
             key
-            for key in keys
-            if not key.startswith("run.") and key.rpartition(".")[2] not in ("seed", "env")
+            for key, values in self.settings().items()
+            if len(values) < len(self.runs) and len(set(values)) == 1
         ]
-        return [key for key in kept if len({json.dumps(flat.get(key), sort_keys=True) for flat in flats}) > 1]
 
 
 def tell_variants_apart(runs: list[Run], notes: list[Note]) -> list[Run]:
@@ -37,6 +47,10 @@ def tell_variants_apart(runs: list[Run], notes: list[Note]) -> list[Run]:
             notes.append(
                 Note(f"{label} on {env} was run with different {listed}: shown as separate variants")
             )
+        unknown = group.unknown()
+        if unknown:
+            some = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if len(unknown) > 4 else "")
+            notes.append(Note(f"{label} on {env}: not all runs record {some}; taken as alike"))
         told.extend(_with_suffix(run, varied) for run in group.runs)
     return told
 
