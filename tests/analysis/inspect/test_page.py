@@ -102,7 +102,7 @@ def test_a_memory_a_checkpoint_and_an_inspection_can_be_named_as_well(run, tmp_p
 
 
 def test_what_holds_no_memory_is_refused_in_one_line(tmp_path, capsys):
-    with pytest.raises(PserError, match="there is no .*nowhere: name a run folder"):
+    with pytest.raises(PserError, match=r"there is no .*nowhere: name a run folder"):
         read(tmp_path / "nowhere")
     with pytest.raises(PserError, match="holds no run and no memory"):
         read(tmp_path)
