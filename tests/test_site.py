@@ -70,5 +70,14 @@ def test_the_playground_plays_within_its_page(site):
             lambda d: "A surprise at step 18" in d.find_element(By.ID, "told").text
         )
         assert not driver.find_element(By.TAG_NAME, "header").is_displayed()
+        background = "return getComputedStyle(document.body).backgroundColor"
+        light, needed = driver.execute_script(background), "return document.body.scrollHeight"
+        height = driver.execute_script(needed)
+        driver.switch_to.default_content()
+        frame = driver.find_element(By.TAG_NAME, "iframe")
+        WebDriverWait(driver, 10).until(lambda _: height <= frame.size["height"] <= height + 40)
+        driver.execute_script("document.body.dataset.mdColorScheme = 'slate'")
+        driver.switch_to.frame(frame)
+        WebDriverWait(driver, 10).until(lambda d: d.execute_script(background) != light)
     finally:
         driver.quit()

@@ -216,7 +216,15 @@ function applyTheme() {
   Object.values(views).forEach((view) => view.animate());
 }
 
-document.documentElement.classList.toggle("embedded", window.self !== window.top); // within the documentation
+if (window.self !== window.top) { // within the documentation, which tells its colours and gives as much room as is needed
+  document.documentElement.classList.add("embedded");
+  window.addEventListener("message", (event) => {
+    if (event.source !== window.parent || !["light", "dark"].includes(event.data?.pserTheme)) return;
+    theme = event.data.pserTheme;
+    applyTheme();
+  });
+  new ResizeObserver(() => window.parent.postMessage({ pserHeight: document.body.scrollHeight }, "*")).observe(document.body);
+}
 views = { PER: new Bars(byId("per"), coloursOf(1)), PSER: new Bars(byId("pser"), coloursOf(0)) };
 listen();
 apply(true);
@@ -226,4 +234,5 @@ window.pserPlayground = {
   begin, replay, clicked, drawBatch, preset, told: () => told, idle: () => !Object.values(views).some((view) => view.moving),
   read: () => Object.fromEntries(Object.entries(memories).map(([kind, m]) => [kind, { priority: m.priority, chance: m.probabilities(), replays: m.replays, largest: m.largest }])),
 };
-if (location.hash.length > 1 && PRESETS[location.hash.slice(1)]) preset(location.hash.slice(1));
+const asked = /^#show=(\w+)$/.exec(location.hash)?.[1];
+if (PRESETS[asked]) preset(asked);
