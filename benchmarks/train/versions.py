@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import venv
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,8 @@ def ensure_before() -> Path:
         asked = [python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"]
         own = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
         # Paths in such a file come after the environment's own, and hooks of editable packages are not run.
-        (own / "shared.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+        shared = [path for path in sys.path if path.endswith("site-packages")]
+        (own / "shared.pth").write_text("\n".join(shared) + "\n")
         source = folder / "source"
         source.mkdir()
         archive = subprocess.run(["git", "archive", BEFORE], check=True, cwd=ROOT, capture_output=True).stdout

@@ -1,5 +1,7 @@
 """A network of one's own: what it is given, and what is said if it does not fit."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -132,6 +134,12 @@ def test_a_network_that_does_not_fit_is_one_line(factory, words):
     with pytest.raises(PserError, match=words) as caught:
         make_own(factory, (4,), 2)
     assert "\n" not in str(caught.value)
+
+
+def test_the_impala_network_of_the_examples_fits_atari(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    network = make_own(find_factory("examples.impala_network:ImpalaNetwork"), (4, 84, 84), 6)
+    assert sum(parameter.numel() for parameter in network.parameters()) > 900_000
 
 
 def test_modules_of_the_current_folder_are_found(tmp_path, monkeypatch):
