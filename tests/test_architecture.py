@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "pser"
-TO_COME = {"cluster", "studies"}
+TO_COME = {"studies"}
 STANDARD = sys.stdlib_module_names | {"_typeshed"}
 
 

@@ -1,0 +1,1 @@
+"""Engines that carry runs out on many machines."""
