@@ -5,6 +5,7 @@ import pytest
 from pser.errors import PserError
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.declaration import declaration
+from pser.studies.figures import looks
 from pser.studies.study import Arm, Contrast, Game
 
 from .synthetic import small_study
@@ -68,6 +69,13 @@ def test_a_declaration_names_all_that_decides(name):
     wanted += [arm.about for arm in study.arms] + [game.env for game in study.games]
     wanted += [contrast.asks for contrast in study.contrasts]
     assert not [words for words in wanted if words not in text]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_arm_of_a_figure_looks_different(name):
+    arms = find_study(name).arms[:28]
+    found = [looks(arms)[arm.name] for arm in arms]
+    assert len(set(found)) == len(found)
 
 
 def test_two_arms_of_one_name_are_refused():

@@ -1,5 +1,6 @@
 """The figures of a study: learning curves a game, and each run's measure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from pser.analysis.report.runs import Series
 from pser.analysis.style import new_grid, save
 from pser.studies.report import shown_arms
 from pser.studies.results import Results
+from pser.studies.study import Arm
 
 
 def draw_figures(results: Results, folder: Path) -> list[Path]:
@@ -17,11 +19,27 @@ def draw_figures(results: Results, folder: Path) -> list[Path]:
     return [*_curves(results, folder), *_measures(results, folder)]
 
 
+FIXED = {"pser": PALETTE[0], "per": PALETTE[1], "uniform": PALETTE[2]}
+"""As everywhere: PSER orange, PER blue, uniform green."""
+
+
+def looks(arms: Sequence[Arm]) -> dict[str, tuple[str, str]]:
+    """Arm → colour and line; where colours run out, lines are dashed, then dotted."""
+    free = [colour for colour in PALETTE if colour not in FIXED.values()]
+    styles = [
+        (colour, line) for line in ("-", "--", ":", "-.") for colour in (free if line == "-" else PALETTE)
+    ]
+    others = [arm.name for arm in arms if arm.name not in FIXED]
+    found = {name: styles[number % len(styles)] for number, name in enumerate(others)}
+    return found | {name: (colour, "-") for name, colour in FIXED.items()}
+
+
 def _curves(results: Results, folder: Path) -> list[Path]:
     games, arms = results.study.games, shown_arms(results)
+    styles = looks(arms)
     figure, panels = new_grid(len(games), 3, 3.6, 2.6)
     for game, axes in zip(games, panels, strict=True):
-        for number, arm in enumerate(arms):
+        for arm in arms:
             series = [
                 Series(
                     np.array([frames for frames, count, _ in record.curve if count]),
@@ -36,15 +54,8 @@ def _curves(results: Results, folder: Path) -> list[Path]:
             named = {str(number): one for number, one in enumerate(series)}
             curve = over_seeds(arm.name, named, shared_frames(series))
             if curve is not None:
-                style = "-" if number < len(PALETTE) else "--"
-                axes.plot(
-                    shared_frames(series),
-                    curve.mean,
-                    style,
-                    color=PALETTE[number % len(PALETTE)],
-                    lw=1.2,
-                    label=arm.name,
-                )
+                colour, line = styles[arm.name]
+                axes.plot(shared_frames(series), curve.mean, line, color=colour, lw=1.2, label=arm.name)
         axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
         axes.set_xlabel("frames")
     panels[0].set_ylabel("training return, mean over seeds")
@@ -60,12 +71,13 @@ def _curves(results: Results, folder: Path) -> list[Path]:
 
 def _measures(results: Results, folder: Path) -> list[Path]:
     """A dot a run, a bar at the mean."""
+    styles = looks(shown_arms(results))
     games, arms = results.study.games, shown_arms(results)
     figure, panels = new_grid(len(games), 3, 3.6, 0.5 + 0.22 * len(arms) + 0.6)
     for game, axes in zip(games, panels, strict=True):
         for number, arm in enumerate(arms):
             cell = results.cells[game.env, arm.name]
-            colour = PALETTE[number % len(PALETTE)]
+            colour, _ = styles[arm.name]
             axes.plot(cell.values, np.full(len(cell.values), number), "o", ms=3.5, color=colour, alpha=0.7)
             if len(cell.values):
                 axes.plot([cell.mean], [number], "|", ms=12, mew=2, color=colour)

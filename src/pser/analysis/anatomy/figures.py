@@ -18,7 +18,7 @@ SOURCES = {"insertion": PALETTE[7], "retention": PALETTE[4], "own": PALETTE[1], 
 
 def draw_sources(rows: Sequence[Row], folder: Path, name: str = "anatomy") -> list[Path]:
     """One bar a case."""
-    figure, axes = new_figure(7.0, 0.6 + 0.32 * len(rows))
+    figure, axes = new_figure(7.0, 0.8 + 0.32 * len(rows))
     names = [case.name.strip("*") for case, _, _ in rows]
     left = [0.0] * len(rows)
     for source, colour in SOURCES.items():
@@ -30,7 +30,7 @@ def draw_sources(rows: Sequence[Row], folder: Path, name: str = "anatomy") -> li
     axes.set_xlim(0, 1)
     axes.set_xlabel("share of the sampling mass")
     axes.grid(False)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    figure.legend(loc="outside upper center", ncols=4)
     return save(figure, folder, name)
 
 
