@@ -117,6 +117,12 @@ def test_an_inspection_is_read_back_as_it_was(tmp_path):
     assert len(back.pictures.episodes) == len(inspection.pictures.episodes) > 3
 
 
+def test_batches_of_several_sizes_are_refused():
+    drawn = [(np.zeros(8, np.int64), np.zeros(8)), (np.zeros(4, np.int64), np.zeros(4))]
+    with pytest.raises(PserError, match=r"of one size, got \[4, 8\]"):
+        inspect_memory(played(pser.PSER()), drawn=drawn)
+
+
 def test_an_empty_memory_can_be_inspected():
     inspection = inspect_memory(pser.ReplayMemory(4, pser.Array((), np.float32)))
     assert len(inspection) == 0

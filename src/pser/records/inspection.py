@@ -84,7 +84,10 @@ def inspect_memory(
     ):
         kept["action"] = action.astype(np.uint8)
     chosen = choose_episodes(ids, columns["back"], mass, columns["replays"], picture_steps)
-    shape = (len(drawn), len(drawn[0][0])) if drawn else (0, 0)
+    sizes = {len(part) for batch in drawn for part in batch}
+    if len(sizes) > 1:
+        raise PserError(f"the batches drawn must be of one size, got {sorted(sizes)}: leave out the others")
+    shape = (len(drawn), sizes.pop() if sizes else 0)
     return Inspection(
         frames=frames,
         memory={
