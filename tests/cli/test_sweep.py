@@ -13,6 +13,7 @@ from pser.cli import main, sweep
 from pser.errors import PserError
 from pser.learner.presets import preset_settings
 from pser.learner.settings_json import from_json, to_json
+from pser.learner.strategies import STRATEGIES
 from pser.records.folder import RunFolder
 from pser.records.manifest import build_manifest, write_manifest
 from pser.run import grid
@@ -87,6 +88,13 @@ def test_the_grid_has_every_combination_once(tmp_path):
         "PSER_CurrentTD_ADD",
     }
     assert len(jobs) == len({job.folder for job in jobs}) == 7 * 2 * 2
+
+
+def test_every_strategy_can_be_swept(tmp_path):
+    flags = ["--envs", "gym:CartPole-v1", "--seeds", "0", "--n-step", "1", "--initial", "max", "td"]
+    jobs = sweep.plan(settings(tmp_path, *flags, "--replay", *STRATEGIES))
+    assert {job.settings["replay"]["replay"] for job in jobs} == set(STRATEGIES)
+    assert len(jobs) == len(STRATEGIES) + 2  # PER and PSER have two initial priorities
 
 
 def test_a_bad_setting_is_refused_before_anything_runs(tmp_path):

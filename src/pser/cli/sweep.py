@@ -37,8 +37,12 @@ class _Own:
 
     envs: tuple[str, ...]
     """The games."""
-    replay: tuple[Literal["pser", "per", "uniform"], ...] = ("uniform", "per", "pser")
-    """The replay strategies."""
+    replay: tuple[Literal["pser", "per", "uniform", "backprop", "reaper", "ebu", "ier", "sequences"], ...] = (
+        "uniform",
+        "per",
+        "pser",
+    )
+    """The replay strategies; the last five are kin of PSER (docs/kin.md) and need --n-step 1."""
     agent: Annotated[tuple[str, ...], tyro.conf.arg(metavar=f"{{{','.join(AGENTS)}}} ...")] = ()
     """The agents, each with every replay strategy; by default the preset's alone."""
     seeds: tuple[int, ...] = (0, 1, 2)
