@@ -20,6 +20,8 @@ SMALL: tuple[tuple[Scenario, int], ...] = (
     ("index-10m", 10_000_000),
     ("memory", 1_000_000),
     ("vector", 1_000_000),
+    ("sequences", 1_000_000),
+    ("train", 100_000),
 )
 FRAMES: tuple[tuple[Scenario, int], ...] = (("atari", 100_000),)
 PHASES = (SMALL, FRAMES)

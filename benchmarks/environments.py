@@ -42,6 +42,7 @@ ENVIRONMENTS = {
             *("cpprb", "tianshou", "ReplayTables-andnp", "torch", "numpy"),
             *(
                 "stable-baselines3",
+                "sb3-contrib",
                 "tensordict",
                 "torchrl",
             ),  # for the adapters; TorchRL's own tree needs the other one

@@ -12,12 +12,14 @@ if TYPE_CHECKING:  # the command itself runs without NumPy
 Case = Callable[[int], object]
 """One iteration of what is timed; its argument counts iterations, to cycle through prepared inputs."""
 
-Scenario = Literal["index", "index-10m", "memory", "vector", "atari"]
+Scenario = Literal["index", "index-10m", "memory", "vector", "sequences", "train", "atari"]
 """
 index      priorities only, no storage: `learn PER`, `learn PSER W=5`, `learn PSER W=20`, `sample`, `update`
 index-10m  the same at ten times the capacity
 memory     whole transitions, one environment: the same cases and `add`
 vector     whole transitions, 64 environments: `add`
+sequences  32 windows of 40 steps inside an episode each: `learn`, `sample`
+train      gradient steps of whole algorithms: `DQN`, `DQN stock`, …
 atari      stacked frames: `sample`; its worker also measures resident memory
 """
 
@@ -47,6 +49,7 @@ PEERS: dict[str, str] = {
     "tianshou": MAIN,
     "torchrl": TORCHRL,
     "replaytables": MAIN,
+    "flashbax": JAX,
     "plain_copy": MAIN,
     "sb3_adapter": MAIN,
     "tianshou_adapter": MAIN,

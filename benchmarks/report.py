@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.coordinate import Measurements
 from benchmarks.machine import in_words
-from benchmarks.targets import COPY, OURS, Numbers, verdicts
+from benchmarks.targets import COPY, OURS, SB3, Numbers, verdicts
 
 
 def _us(value: float) -> str:
@@ -117,6 +117,22 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
     lines += _times_table(
         measured, {"memory/add": "add, 1 environment", "vector/add": "add, 64 environments"}, modules
     )
+    lines += ["## Sequences: 32 windows of 40 steps, 1M transitions", ""]
+    lines += _times_table(measured, {"sequences/learn": "learn", "sequences/sample": "sample"}, modules)
+    lines += ["## stable-baselines3's algorithms: a gradient step", ""]
+    lines += _table(
+        ["", "its own class, µs", "prioritized, µs", "ratio"],
+        [
+            [
+                name,
+                _cell(numbers, f"train/{name} stock", SB3),
+                _cell(numbers, f"train/{name}", SB3),
+                f"{numbers.ratio((f'train/{name}', SB3), (f'train/{name} stock', SB3)):.3f}×",
+            ]
+            for name in ("DQN", "QRDQN", "DDPG", "TD3", "SAC", "TQC")
+            if numbers.has(f"train/{name}", SB3) and numbers.has(f"train/{name} stock", SB3)
+        ],
+    )
     lines += ["## Stacked frames", ""]
     rows = []
     for module in [*modules, COPY]:
@@ -141,8 +157,8 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
         "",
         "## Repeating it",
         "",
-        "`make bench` makes two environments, `.venv-bench` and `.venv-bench-torchrl` (versions in "
-        "`benchmarks/constraints.txt` and `benchmarks/constraints-torchrl.txt`), builds this project into"
+        "`make bench` makes three environments, `.venv-bench` and two whose names end in `-torchrl` and `-jax` "
+        "(versions in `benchmarks/constraints*.txt`), builds this project into"
         " the first, and writes this page and `benchmarks.json`, which has every repetition. It needs "
         "Linux, about 8 GB of disk and 14 GB of memory. `python3 -m benchmarks.run --quick` is a one-"
         "minute version that writes to `build/bench-quick`; `--only ours tianshou` picks libraries. A "

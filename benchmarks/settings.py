@@ -9,5 +9,7 @@ RHO = 0.4
 GAMMA = 0.99
 STACK = 4
 FRAME = (84, 84)
+SEQUENCES = 32
+SEQUENCE_STEPS = 40
 POOL = 64
 """Prepared TD-error vectors (and steps to add) that a case cycles through."""

@@ -10,6 +10,7 @@ from benchmarks.coordinate import Measurements
 
 OURS = "ours"
 COPY = "plain_copy"
+SB3 = "sb3_adapter"
 ADAPTER = "_adapter"
 """How the module of a library that runs on our priorities ends."""
 
@@ -111,6 +112,22 @@ def verdicts(measured: Measurements) -> list[Verdict]:
             [case],
             lambda case=case: at_least(1, case, case),  # type: ignore[misc]
         )
+    sequences = "sequences/learn"
+    judge(
+        "learn step of 32 sequences of 40 steps: at least 5× faster than the fastest other library",
+        [sequences],
+        lambda: at_least(5, sequences, sequences),
+    )
+    tensors = "memory/sample torch"
+    if numbers.has(tensors, OURS):
+        extra = numbers.median(tensors, OURS) - numbers.median("memory/sample", OURS)
+        out.append(Verdict("tensors instead of arrays: at most 5 µs more", f"{extra:.2f} µs", extra <= 5.0))
+    for name in ("DQN", "QRDQN", "DDPG", "TD3", "SAC", "TQC"):
+        ours, stock = f"train/{name}", f"train/{name} stock"
+        if numbers.has(ours, SB3) and numbers.has(stock, SB3):
+            ratio = numbers.ratio((ours, SB3), (stock, SB3))
+            rule = f"a gradient step of stable-baselines3's {name}, prioritized: at most 1.05× its own"
+            out.append(Verdict(rule, f"{ratio:.3f}×", ratio <= 1.05))
     frames = "atari/sample"
     judge("frame batch: faster than every other library", [frames], lambda: at_least(1, frames, frames))
     if numbers.has(frames, OURS) and numbers.has(frames, COPY):

@@ -8,7 +8,20 @@ import numpy as np
 
 import pser
 from benchmarks.peer import Case, Scenario
-from benchmarks.settings import ALPHA, BATCH, BETA, EPS, ETA, FRAME, GAMMA, POOL, RHO, STACK
+from benchmarks.settings import (
+    ALPHA,
+    BATCH,
+    BETA,
+    EPS,
+    ETA,
+    FRAME,
+    GAMMA,
+    POOL,
+    RHO,
+    SEQUENCE_STEPS,
+    SEQUENCES,
+    STACK,
+)
 from benchmarks.workload import Workload
 
 PER = pser.PER(alpha=ALPHA, eps=EPS)
@@ -58,7 +71,9 @@ class Ours:
             return self._memory(load)
         if scenario == "vector":
             return self._vector(load)
-        return self._atari(load)
+        if scenario == "sequences":
+            return self._sequences(load)
+        return self._atari(load) if scenario == "atari" else {}
 
     def _index(self, load: Workload) -> Mapping[str, Case]:
         errors, batches = load.td_errors, load.batches
@@ -98,6 +113,7 @@ class Ours:
             "learn PSER W=5": learn(_filled_memory(load, _pser(5))),
             "learn PSER W=20": learn(_filled_memory(load, _pser(20))),
             "sample": lambda i: per.sample(BATCH, beta=BETA),
+            "sample torch": lambda i: per.sample(BATCH, beta=BETA, out="torch"),
             "update": lambda i: per.update_priorities(batches[i % POOL], errors[i % POOL]),
             "add": lambda i: added.add(*steps[i % POOL]),
         }
@@ -116,6 +132,18 @@ class Ours:
         for i in range(load.capacity // 64):
             memory.add(*steps[i % POOL])
         return {"add": lambda i: memory.add(*steps[i % POOL])}
+
+    def _sequences(self, load: Workload) -> Mapping[str, Case]:
+        memory, errors = _filled_memory(load, _pser(5)), load.sequence_errors
+
+        def learn(i: int) -> None:
+            batch = memory.sample_sequences(SEQUENCES, SEQUENCE_STEPS, beta=BETA)
+            memory.update_priorities(batch.ids, errors[i % POOL], mask=batch.learn)
+
+        return {
+            "learn": learn,
+            "sample": lambda i: memory.sample_sequences(SEQUENCES, SEQUENCE_STEPS, beta=BETA),
+        }
 
     def _atari(self, load: Workload) -> Mapping[str, Case]:
         memory = pser.ReplayMemory(

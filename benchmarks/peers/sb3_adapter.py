@@ -9,6 +9,7 @@ import torch
 from gymnasium import spaces
 
 import pser
+from benchmarks import sb3_models
 from benchmarks.peer import Case, Scenario
 from benchmarks.settings import ALPHA, BATCH, BETA, EPS, ETA, POOL, RHO
 from benchmarks.workload import Workload
@@ -51,6 +52,7 @@ class SB3Adapter:
     notes = (
         "stable-baselines3 has no prioritized buffer of its own. `sample` gives SB3's tensors; TD errors are "
         "tensors too.",
+        "Training: a gradient step with the default batch and network of each class.",
     )
 
     def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:
@@ -59,7 +61,15 @@ class SB3Adapter:
             return self._memory(load)
         if scenario == "vector":
             return self._vector(load)
-        return {}
+        return self._train(load) if scenario == "train" else {}
+
+    def _train(self, load: Workload) -> Mapping[str, Case]:
+        cases: dict[str, Case] = {}
+        for name, batch in sb3_models.BATCHES.items():
+            for label, rule in ((name, _pser(5)), (f"{name} stock", None)):
+                model = sb3_models.model(name, load, rule)
+                cases[label] = lambda i, model=model, batch=batch: model.train(1, batch)  # type: ignore[misc]
+        return cases
 
     def _memory(self, load: Workload) -> Mapping[str, Case]:
         errors = [torch.as_tensor(row).reshape(-1, 1) for row in load.td_errors]

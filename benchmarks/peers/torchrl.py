@@ -8,11 +8,11 @@ from itertools import islice
 import numpy as np
 import torch
 from tensordict import TensorDict
-from torchrl.data import LazyTensorStorage, PrioritizedReplayBuffer
-from torchrl.data.replay_buffers import PrioritizedSampler
+from torchrl.data import LazyTensorStorage, PrioritizedReplayBuffer, TensorDictReplayBuffer
+from torchrl.data.replay_buffers import PrioritizedSampler, PrioritizedSliceSampler, SliceSampler
 
 from benchmarks.peer import Case, Scenario
-from benchmarks.settings import ALPHA, BATCH, BETA, EPS, ETA, POOL, RHO
+from benchmarks.settings import ALPHA, BATCH, BETA, EPS, ETA, POOL, RHO, SEQUENCE_STEPS, SEQUENCES
 from benchmarks.workload import FrameStep, Transitions, Workload
 
 torch.set_num_threads(1)
@@ -87,6 +87,8 @@ class TorchRL:
         "Priorities alone: a `PrioritizedSampler` over the storage, without reading it.",
         "A step of 64 environments is one `extend` of 64 rows. The `TensorDict` is built outside the "
         "timed part.",
+        "Sequences: `PrioritizedSliceSampler` for the learn step, the uniform `SliceSampler` for sampling alone, both "
+        "with cached ends of episodes.",
         "Frames: stacks are stored whole, observation and next observation each. One thread.",
     )
 
@@ -98,6 +100,8 @@ class TorchRL:
             return self._memory(load)
         if scenario == "vector":
             return self._vector(load)
+        if scenario == "sequences":
+            return self._sequences(load)
         if scenario == "atari":
             return self._atari(load)
         return {}
@@ -169,6 +173,29 @@ class TorchRL:
         buffer = _filled(load)
         steps = [_tensordict(step) for step in load.steps(environments=64)]
         return {"add": lambda i: buffer.extend(steps[i % POOL])}
+
+    def _sequences(self, load: Workload) -> Mapping[str, Case]:
+        slices = {"slice_len": SEQUENCE_STEPS, "end_key": ("next", "done"), "cache_values": True}
+        uniform = self._sliced(load, SliceSampler(**slices))
+        sampler = PrioritizedSliceSampler(load.capacity, ALPHA, BETA, EPS, **slices)
+        weighted = self._sliced(load, sampler)
+        weighted.update_priority(
+            torch.arange(load.capacity), torch.as_tensor(load.fill_errors, dtype=torch.float32)
+        )
+        errors = [torch.as_tensor(row).abs().ravel() for row in load.sequence_errors]
+
+        def learn(i: int) -> None:
+            _, info = weighted.sample(return_info=True)
+            weighted.update_priority(info["index"], errors[i % POOL])
+
+        return {"learn": learn, "sample": lambda i: uniform.sample(return_info=True)}
+
+    def _sliced(self, load: Workload, sampler: SliceSampler) -> TensorDictReplayBuffer:
+        buffer = TensorDictReplayBuffer(
+            storage=LazyTensorStorage(load.capacity), sampler=sampler, batch_size=SEQUENCES * SEQUENCE_STEPS
+        )
+        buffer.extend(_tensordict(load.transitions))
+        return buffer
 
     def _atari(self, load: Workload) -> Mapping[str, Case]:
         buffer = _empty(load.capacity)

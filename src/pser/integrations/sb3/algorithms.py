@@ -4,10 +4,12 @@ SB3 leaves no seam between a loss and its batch. But each `train` calls its loss
 library's own `train` is run, unchanged, with weighted losses under those names (`WeightedLosses`).
 """
 
+import functools
 import io
 import pathlib
 import types
 import warnings
+import weakref
 from typing import Any
 
 from gymnasium import spaces
@@ -25,6 +27,11 @@ from pser.integrations.sb3.losses import WeightedLosses
 
 LOSSES = ("F", "quantile_huber_loss")
 """The names under which SB3's modules know their losses: torch.nn.functional, or the function itself."""
+
+TRAINS: "weakref.WeakKeyDictionary[Prioritized, tuple[types.FunctionType, WeightedLosses]]" = (
+    weakref.WeakKeyDictionary()
+)
+"""Each model's `train`, made once. Not an attribute of the model: SB3 would save it."""
 
 
 class Prioritized(OffPolicyAlgorithm):
@@ -70,14 +77,12 @@ class Prioritized(OffPolicyAlgorithm):
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """The library's own gradient steps, on batches drawn by priority; each hands its TD errors back."""
-        stock = library_train(type(self))
+        if self not in TRAINS:
+            TRAINS[self] = weighted_train(library_train(type(self)))
+        train, losses = TRAINS[self]
         critics = len(getattr(getattr(self, "critic", None), "q_networks", [None]))
-        losses = WeightedLosses(self._prioritized(), critics, stock.__globals__.get("quantile_huber_loss"))
-        replaced = {"F": losses, "quantile_huber_loss": losses.quantile_huber_loss}
-        names = {**stock.__globals__, **replaced}
-        types.FunctionType(stock.__code__, names, stock.__name__, stock.__defaults__, stock.__closure__)(
-            self, gradient_steps, batch_size
-        )
+        with losses.training(self._prioritized(), critics):
+            train(self, gradient_steps, batch_size)
         self.logger.record("train/max_priority", self._prioritized().index.max_priority)
 
     def load_replay_buffer(
@@ -118,6 +123,7 @@ class Prioritized(OffPolicyAlgorithm):
         return buffer
 
 
+@functools.cache
 def library_train(model: type[Prioritized]) -> types.FunctionType:
     """The `train` of the SB3 class that a prioritized class stands for; it must call a loss that can be weighted."""
     after = model.__mro__[model.__mro__.index(Prioritized) + 1 :]
@@ -131,6 +137,14 @@ def library_train(model: type[Prioritized]) -> types.FunctionType:
         f"{model.__name__} must derive from pser.integrations.sb3.Prioritized and then from an SB3 class whose train "
         f"calls one of {LOSSES}, got {[kind.__name__ for kind in after[:2]]}: weigh the loss in a train of your own"
     )
+
+
+def weighted_train(stock: types.FunctionType) -> tuple[types.FunctionType, WeightedLosses]:
+    """The same function with weighted losses under the names it calls, and these losses."""
+    losses = WeightedLosses(stock.__globals__.get("quantile_huber_loss"))
+    names = {**stock.__globals__, "F": losses, "quantile_huber_loss": losses.quantile_huber_loss}
+    train = types.FunctionType(stock.__code__, names, stock.__name__, stock.__defaults__, stock.__closure__)
+    return train, losses
 
 
 def names_in(code: types.CodeType) -> set[str]:

@@ -151,7 +151,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         self._unanswered = 0
         if isinstance(td_errors, th.Tensor):
             td_errors = td_errors.detach().cpu().numpy()
-        return self.index.update(ids, np.asarray(td_errors, np.float64).reshape(-1))
+        return self.index.update(ids, np.asarray(td_errors).reshape(-1))
 
     def set_random_seed(self, seed: int) -> None:
         """Draw as a new buffer with this seed would."""
@@ -175,20 +175,24 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def _read(self, ids: Ints, env: VecNormalize | None) -> tuple[Any, ...]:
         """The fields of SB3's samples, of these transitions."""
-        steps, envs = self.places(ids)
-        rewards, last, discounts = self.rewards[steps, envs].reshape(-1, 1), steps, None
+        slots = ids % (self.buffer_size * self.n_envs)
         if self.n_steps > 1:
             rewards, last, discounts = self._n_step_returns(ids, env)
         else:
-            rewards = self._normalize_reward(rewards, env)
+            rewards, last, discounts = (
+                self._normalize_reward(_at(self.rewards, slots).reshape(-1, 1), env),
+                slots,
+                None,
+            )
         if self.optimize_memory_usage:
-            following = self._rows(self.observations, (last + 1) % self.buffer_size, envs, env)
+            after = (last + self.n_envs) % (self.buffer_size * self.n_envs)
+            following = self._rows(self.observations, after, env)
         else:
-            following = self._rows(self.next_observations, last, envs, env)
-        dones = self.dones[last, envs] * (1 - self.timeouts[last, envs])
+            following = self._rows(self.next_observations, last, env)
+        dones = _at(self.dones, last) * (1 - _at(self.timeouts, last))
         return (
-            self._rows(self.observations, steps, envs, env),
-            self.to_torch(self.actions[steps, envs]),
+            self._rows(self.observations, slots, env),
+            self.to_torch(_at(self.actions, slots)),
             following,
             self.to_torch(dones.reshape(-1, 1)),
             self.to_torch(rewards),
@@ -199,14 +203,14 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """Σ γ^k·r_k over the m ≤ n steps to the episode's end or the newest one, the last of them, and γ^m."""
         ahead = np.arange(self.n_steps)
         later = ids[:, None] + self.n_envs * ahead  # (batch, n_steps)
-        steps, envs = self.places(later)
+        slots = later % (self.buffer_size * self.n_envs)
         # The first is always within; a later one unless an episode starts there or before, or it has not happened yet.
-        beyond = (self.starts[steps, envs] & (ahead > 0)) | (later >= self.index.next_id)
+        beyond = (_at(self.starts, slots) & (ahead > 0)) | (later >= self.index.next_id)
         within = ~np.logical_or.accumulate(beyond, axis=1)
         powers = self.gamma ** ahead.astype(np.float32).reshape(1, -1)
-        rewards = self._normalize_reward(self.rewards[steps, envs], env)
+        rewards = self._normalize_reward(_at(self.rewards, slots), env)
         taken = within.sum(axis=1, keepdims=True)
-        last: Ints = steps[np.arange(len(ids)), taken[:, 0] - 1]
+        last: Ints = slots[np.arange(len(ids)), taken[:, 0] - 1]
         return (
             (rewards * powers * within).sum(axis=1, keepdims=True),
             last,
@@ -221,13 +225,12 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         self.drawn = batch
         return batch
 
-    def _rows(self, stored: Any, steps: Any, envs: Any, env: VecNormalize | None) -> Any:
+    def _rows(self, stored: Any, slots: Ints, env: VecNormalize | None) -> Any:
         if isinstance(stored, dict):
-            picked = {key: array[steps, envs] for key, array in stored.items()}
-            normalized = self._normalize_obs(picked, env)
+            normalized = self._normalize_obs({key: _at(array, slots) for key, array in stored.items()}, env)
             assert isinstance(normalized, dict)
             return {key: self.to_torch(array) for key, array in normalized.items()}
-        return self.to_torch(self._normalize_obs(stored[steps, envs], env))  # type: ignore[arg-type]
+        return self.to_torch(self._normalize_obs(_at(stored, slots), env))  # type: ignore[arg-type]
 
     def _expect_updates(self) -> None:
         self._unanswered += 1
@@ -248,3 +251,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
 class PrioritizedDictReplayBuffer(PrioritizedReplayBuffer, DictReplayBuffer):  # type: ignore[misc]
     """The same for observations that are dicts."""
+
+
+def _at(array: NDArray[Any], slots: Ints) -> NDArray[Any]:
+    """Rows of an array (step, environment, …), by slot of its first two axes as one."""
+    return array.reshape(-1, *array.shape[2:]).take(slots, axis=0)

@@ -3,10 +3,13 @@
 They stand in for the library's functions of the same name while a model trains, so they take the same arguments.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch as th
+from numpy.typing import NDArray
 from torch.nn import functional
 
 from pser.integrations.sb3.buffers import PrioritizedReplayBuffer
@@ -14,56 +17,66 @@ from pser.memory.prioritization import Uniform
 
 
 class WeightedLosses:
-    """One training call's losses: each is weighted by the batch drawn last, whose priorities are then updated.
+    """A model's losses: each is weighted by the batch drawn last, whose priorities are then updated.
 
     A batch's TD error is the mean of |δ| over the critics. With `pser.Uniform` all weights are 1, and the library's own
     functions are called, so that training gives the same bits.
     """
 
-    def __init__(
-        self,
-        buffer: PrioritizedReplayBuffer,
-        critics: int,
-        quantile_huber_loss: Callable[..., th.Tensor] | None,
-    ) -> None:
-        self._buffer = buffer
-        self._critics = critics
+    _buffer: PrioritizedReplayBuffer
+
+    def __init__(self, quantile_huber_loss: Callable[..., th.Tensor] | None) -> None:
         self._stock_quantile_huber = quantile_huber_loss
+        self._critics = 1
+        self._plain = True
+        self._seen: list[NDArray[Any]] = []
+
+    @contextlib.contextmanager
+    def training(self, buffer: PrioritizedReplayBuffer, critics: int) -> Iterator[None]:
+        """Losses of this buffer's batches, for so many critics, from here on; the buffer is let go afterwards."""
+        self._buffer, self._critics = buffer, critics
         self._plain = isinstance(buffer.index.prioritization, Uniform)
-        self._seen: list[th.Tensor] = []
+        self._seen.clear()
+        try:
+            yield
+        finally:
+            del self._buffer
 
     def mse_loss(self, current: th.Tensor, target: th.Tensor) -> th.Tensor:
         """Called once a critic (DDPG, TD3, SAC)."""
-        self._tell(target - current, self._critics)
+        self._tell(target, current, self._critics)
         if self._plain:
             return functional.mse_loss(current, target)
-        return (self._weights() * functional.mse_loss(current, target, reduction="none")).mean()
+        return self._weighted(functional.mse_loss(current, target, reduction="none"))
 
     def smooth_l1_loss(self, current: th.Tensor, target: th.Tensor) -> th.Tensor:
         """Called once a batch (DQN)."""
-        self._tell(target - current, 1)
+        self._tell(target, current, 1)
         if self._plain:
             return functional.smooth_l1_loss(current, target)
-        return (self._weights() * functional.smooth_l1_loss(current, target, reduction="none")).mean()
+        return self._weighted(functional.smooth_l1_loss(current, target, reduction="none"))
 
     def quantile_huber_loss(self, current: th.Tensor, target: th.Tensor, **options: Any) -> th.Tensor:
         """Called once a batch, with quantiles of every critic (QR-DQN, TQC); δ is between the distributions' means."""
-        self._tell(target.mean(dim=-1) - current.mean(dim=-1), 1)
+        self._tell(target.mean(dim=-1), current.mean(dim=-1), 1)
         if self._plain:
             assert self._stock_quantile_huber is not None
             return self._stock_quantile_huber(current, target, **options)
-        return (self._weights()[:, 0] * quantile_huber(current, target, **options)).mean()
+        return self._weighted(quantile_huber(current, target, **options))
 
-    def _weights(self) -> th.Tensor:
+    def _weighted(self, losses: th.Tensor) -> th.Tensor:
+        """Σ w_i·L_i / n, of each row's loss."""
         assert self._buffer.drawn is not None
-        return self._buffer.drawn.weights
+        return th.dot(self._buffer.drawn.weights.view(-1), losses.view(-1)) / len(losses)
 
-    def _tell(self, deltas: th.Tensor, calls: int) -> None:
-        self._seen.append(deltas.detach().abs().reshape(len(deltas), -1).mean(dim=1))
+    def _tell(self, target: th.Tensor, current: th.Tensor, calls: int) -> None:
+        deltas = target.detach().cpu().numpy() - current.detach().cpu().numpy()
+        self._seen.append(deltas.reshape(len(deltas), -1))  # (batch, critics of this call)
         if len(self._seen) == calls:
             assert self._buffer.drawn is not None
-            errors = self._seen[0] if calls == 1 else th.stack(self._seen).mean(dim=0)
+            critics = self._seen[0] if calls == 1 else np.concatenate(self._seen, axis=1)
             self._seen.clear()
+            errors = critics if critics.shape[1] == 1 else np.abs(critics).mean(axis=1)
             self._buffer.update_priorities(self._buffer.drawn.ids, errors)
 
 
