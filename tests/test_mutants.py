@@ -1,14 +1,12 @@
 """The faults of `make mutants` still fit the source, and name tests that exist."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
-sys.path.insert(0, str(TESTS / "mutants"))
-from run import ROOT, catalogue  # noqa: E402
+from mutants.run import ROOT, catalogue
 
+TESTS = Path(__file__).parent
 MUTANTS = catalogue()
 
 
