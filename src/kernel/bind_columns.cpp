@@ -8,6 +8,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "frames.hpp"
+#include "records.hpp"
 #include "views.hpp"
 
 namespace nb = nanobind;
@@ -28,18 +29,38 @@ std::unique_ptr<Column> array_column(nb::dict d, PinnedArrays& arrays, const Pen
   return std::make_unique<ArrayColumn>(a, pending);
 }
 
-std::unique_ptr<Column> frame_column(nb::dict d, PinnedArrays& arrays, const Pending& pending, Index& index) {
+FrameArrays frame_arrays(nb::dict d, PinnedArrays& arrays) {
   FrameArrays a{};
-  a.frames = arrays.bytes(d["frames"]);
   a.places = arrays.as<int32_t>(d["places"]);
   a.stream_stack = arrays.as<int64_t>(d["stream_stack"]);
   a.pending = arrays.as<int64_t>(d["pending"]);
   a.next_frame = arrays.as<int64_t>(d["next_frame"]);
-  a.frame_bytes = number(d, "frame_bytes");
-  a.ring = number(d, "ring");
   a.stack = number(d, "stack");
   a.lag = number(d, "lag");
-  return std::make_unique<FrameColumn>(a, pending, index);
+  return a;
+}
+
+std::unique_ptr<Column> frame_column(nb::dict d, PinnedArrays& arrays, const Pending& pending, Index& index) {
+  const PlainFrames frames(arrays.bytes(d["frames"]), number(d, "frame_bytes"), number(d, "ring"));
+  return std::make_unique<FrameColumn<PlainFrames>>(frames, frame_arrays(d, arrays), pending, index);
+}
+
+std::unique_ptr<Column> compressed_column(nb::dict d, PinnedArrays& arrays, const Pending& pending, Index& index) {
+  RecordArrays a{};
+  a.chunks = arrays.bytes(d["chunks"]);
+  a.last_frame = arrays.as<int64_t>(d["last_frame"]);
+  a.used = arrays.as<int64_t>(d["used"]);
+  a.filled = arrays.as<int64_t>(d["filled"]);
+  a.at = arrays.as<int64_t>(d["at"]);
+  a.keys = arrays.as<int64_t>(d["keys"]);
+  a.frame_bytes = number(d, "frame_bytes");
+  a.ring = number(d, "ring");
+  a.streams = pending.streams;
+  a.limit = number(d, "limit");
+  a.chunk_bytes = number(d, "chunk_bytes");
+  a.key_age = number(d, "key_age");
+  a.reserve = number(d, "reserve");
+  return std::make_unique<FrameColumn<Records>>(Records(a), frame_arrays(d, arrays), pending, index);
 }
 
 using Maker = std::unique_ptr<Column> (*)(nb::dict, PinnedArrays&, const Pending&, Index&);
@@ -47,6 +68,7 @@ using Maker = std::unique_ptr<Column> (*)(nb::dict, PinnedArrays&, const Pending
 const std::map<std::string, Maker> kKinds = {
     {"array", array_column},
     {"frames", frame_column},
+    {"compressed", compressed_column},
 };
 
 }  // namespace

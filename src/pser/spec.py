@@ -44,9 +44,21 @@ class Frames:
     spare: float
     """Room for the frames that begin episodes, as a share of the capacity. Very short episodes may need more of it:
     once it is used up, the oldest transitions leave the memory a little before the capacity is reached."""
+    compress: bool
+    """Keep of most frames only what changed since an earlier one; they come back bit for bit."""
+    capacity_bytes: int | None
+    """The most that compressed frames may take; once it is used up, the oldest transitions leave the memory. None: as
+    much as the capacity needs, at worst as if they were not compressed."""
 
     def __init__(
-        self, shape: tuple[int, ...], stack: int = 4, dtype: npt.DTypeLike = np.uint8, spare: float = 1 / 128
+        self,
+        shape: tuple[int, ...],
+        stack: int = 4,
+        dtype: npt.DTypeLike = np.uint8,
+        spare: float = 1 / 128,
+        *,
+        compress: bool = False,
+        capacity_bytes: int | None = None,
     ) -> None:
         object.__setattr__(self, "shape", _checked_shape(shape))
         object.__setattr__(self, "dtype", checked_dtype(dtype))
@@ -59,6 +71,20 @@ class Frames:
             spare,
             "the default is 1/128",
         )
+        require(
+            isinstance(compress, bool | np.bool_),
+            "compress must be True or False",
+            compress,
+            "True saves memory",
+        )
+        require(
+            capacity_bytes is None or (compress and is_whole(capacity_bytes) and 0 < capacity_bytes < 2**62),
+            "capacity_bytes must be None, or with compress=True a number of bytes",
+            capacity_bytes,
+            "leave it out to be bounded by transitions alone",
+        )
+        object.__setattr__(self, "compress", bool(compress))
+        object.__setattr__(self, "capacity_bytes", None if capacity_bytes is None else int(capacity_bytes))
         object.__setattr__(self, "stack", int(stack))
         object.__setattr__(self, "spare", float(spare))
 

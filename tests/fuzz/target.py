@@ -8,6 +8,7 @@ import pser
 from pser.errors import PserError
 from pser.files.container import read_container, write_container
 
+SHAPE = (70,)  # of a frame: small, and large enough that two changed pixels take less than half of it
 FEW = 4096  # transitions: more are not walked through one by one
 
 
@@ -16,7 +17,7 @@ def seeds() -> list[bytes]:
     made = [
         _memory(kind, n_step, frames)
         for n_step in (1, 3)
-        for frames in (True, False, "both")
+        for frames in ("frames", "compressed", "array", "both")
         for kind in _rules(n_step)
     ]
     return made + [_index(rule) for rule in _rules(1) + _rules(3)] + [_state()]
@@ -30,25 +31,29 @@ def _rules(n_step):
 
 def _memory(rule, n_step, frames) -> bytes:
     fields = {
-        "screen": pser.Frames((2,), stack=2),
+        "screen": pser.Frames(SHAPE, stack=2),
         "speed": pser.Array((2,), np.float32),
         "on": pser.Array((), np.bool_),
     }
-    space = {True: fields["screen"], False: fields["speed"], "both": fields}[frames]
+    compressed = pser.Frames(SHAPE, stack=2, compress=True, capacity_bytes=200_000)
+    spaces = {"frames": fields["screen"], "compressed": compressed, "array": fields["speed"], "both": fields}
+    space = spaces[frames]
     memory = pser.ReplayMemory(10, space, num_envs=2, prioritization=rule, n_step=n_step, seed=0)
     _play(memory, frames, 14)
     return _saved(memory)
 
 
 def _play(memory, frames, steps) -> None:
-    stack = np.zeros((memory.num_envs, 2, 2), np.uint8)
+    stack = np.zeros((memory.num_envs, 2, *SHAPE), np.uint8)
     off = np.zeros(memory.num_envs, bool)
     for t in range(steps):
-        newest = np.full((memory.num_envs, 1, 2), t + 1, np.uint8)
+        newest = stack[:, 1:].copy()
+        newest[..., :2] = t + 1
         following = np.concatenate([stack[:, 1:], newest], axis=1)
         speed = np.full((memory.num_envs, 2), t, np.float32)
         both = [{"screen": s, "speed": speed, "on": off} for s in (stack, following)]
-        now, then = {True: (stack, following), False: (speed, speed + 1), "both": both}[frames]
+        given = {"array": (speed, speed + 1), "both": both}
+        now, then = given.get(frames, (stack, following))
         memory.add(now, np.arange(memory.num_envs), np.ones(memory.num_envs), then, off, off | (t % 5 == 4))
         stack = following
     if len(memory):

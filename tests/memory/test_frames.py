@@ -12,10 +12,19 @@ from strategies import memory_pair
 
 from .games import PADDINGS, FrameGame, MemoryDriver
 
+SETTINGS = {}
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["plain", "compressed"])
+def compress(request, monkeypatch):
+    """Every test twice."""
+    monkeypatch.setitem(SETTINGS, "compress", request.param)
+    return request.param
+
 
 def driver(capacity=20, shape=(2, 3), stack=4, num_envs=1, padding="repeat", dtype=np.uint8, **rest):
     memory, model = memory_pair(
-        capacity, pser.Frames(shape, stack=stack, dtype=dtype), num_envs=num_envs, **rest
+        capacity, pser.Frames(shape, stack=stack, dtype=dtype, **SETTINGS), num_envs=num_envs, **rest
     )
     return MemoryDriver(memory, model, [FrameGame(shape, stack, padding, e, dtype) for e in range(num_envs)])
 
@@ -194,7 +203,7 @@ def test_cutting_the_episodes_allows_an_unannounced_reset():
 
 
 def test_a_dict_may_hold_frames_and_arrays():
-    space = {"screen": pser.Frames((2, 3), stack=3), "speed": pser.Array((2,), np.float32)}
+    space = {"screen": pser.Frames((2, 3), stack=3, **SETTINGS), "speed": pser.Array((2,), np.float32)}
     memory, model = memory_pair(12, space)
     game, rng = FrameGame((2, 3), 3), np.random.default_rng(0)
 
@@ -216,9 +225,9 @@ def test_a_dict_may_hold_frames_and_arrays():
 
 
 MEASURE = """
-import numpy as np, psutil, pser
+import sys, numpy as np, psutil, pser
 shape, stack, count = (84, 84), 4, 6000
-memory = pser.ReplayMemory(capacity=count, observation=pser.Frames(shape, stack=stack),
+memory = pser.ReplayMemory(capacity=count, observation=pser.Frames(shape, stack=stack, compress=sys.argv[1] == 'True'),
                            action=pser.Array((), np.int64), seed=0)
 rng = np.random.default_rng(0)
 frames = rng.integers(0, 256, (64, *shape), dtype=np.uint8)
@@ -232,7 +241,8 @@ print((process.memory_info().rss - before) / (count - 1))
 """
 
 
-def test_each_frame_is_stored_once():
-    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
+def test_each_frame_is_stored_once(compress):
+    command = [sys.executable, "-c", MEASURE, str(compress)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     bytes_per_transition = float(done.stdout)
     assert bytes_per_transition < 1.1 * 84 * 84

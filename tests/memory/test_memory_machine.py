@@ -71,6 +71,7 @@ class MemoryMachine(RuleBasedStateMachine):
         observation = {
             "array": pser.Array((stack, 2), np.uint8),
             "frames": pser.Frames((2,), stack=stack),
+            "compressed frames": pser.Frames((2,), stack=stack, compress=True),
             "dict": {"speed": pser.Array((2,), np.float32), "n": pser.Array((), np.int64)},
             "dict of frames": {
                 "speed": pser.Array((2,), np.float32),
@@ -178,6 +179,10 @@ class FramesMachine(MemoryMachine):
     kind = "frames"
 
 
+class CompressedFramesMachine(MemoryMachine):
+    kind = "compressed frames"
+
+
 class DictMachine(MemoryMachine):
     kind = "dict"
 
@@ -188,5 +193,6 @@ class DictOfFramesMachine(MemoryMachine):
 
 TestArray = MemoryMachine.TestCase
 TestFrames = FramesMachine.TestCase
+TestCompressedFrames = CompressedFramesMachine.TestCase
 TestDict = DictMachine.TestCase
 TestDictOfFrames = DictOfFramesMachine.TestCase

@@ -5,11 +5,13 @@ A new kind of storage is a spec, a class of this form with its line in `COLUMNS`
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from pser.errors import require
 from pser.spec import Array, Fields, Frames
 
 Values = np.ndarray[Any, Any]
@@ -171,7 +173,87 @@ class FrameColumn:
         return BatchArrays(now, following, (now, following))
 
 
-COLUMNS: dict[type, type[Column]] = {Array: ArrayColumn, Frames: FrameColumn}
+LEAST_RECORDS = 16
+"""Frames that a chunk of compressed ones holds, if none of them gets smaller."""
+
+KEY_AGE = 128
+"""A compressed frame refers to one of its environment's last so many, when all environments step together."""
+
+
+class CompressedColumn(FrameColumn):
+    """As FrameColumn; in place of the frames, records of what changed, in chunks of bytes."""
+
+    kind: ClassVar[str] = "compressed"
+    folder: ClassVar[str] = "compressed"
+
+    def __init__(self, field: Frames, sizes: Sizes) -> None:
+        super().__init__(field, sizes)
+        envs, n_step = sizes.num_envs, sizes.n_step
+        self._frame_bytes = row_bytes(Array(field.shape, field.dtype))
+        # A record is a number and at most the frame.
+        self._chunk_bytes = LEAST_RECORDS * (8 + self._frame_bytes)
+        self._key_age = KEY_AGE * envs
+        # Unfinished transitions may have to be moved at once, and then none of their frames may be shared.
+        moved = envs * field.stack * (n_step + 1) if n_step > 1 else 0
+        self._reserve = _chunks(moved) + 2
+        least = _chunks(2 * moved + self._lag + self._key_age) + self._reserve + 3
+        most = _chunks(self._ring + self._key_age) + self._reserve + 3
+        self._limit = most
+        if field.capacity_bytes is not None:
+            require(
+                field.capacity_bytes >= least * self._chunk_bytes,
+                f"capacity_bytes must be at least {least * self._chunk_bytes} for these frames and environments",
+                field.capacity_bytes,
+                "raise it",
+            )
+            self._limit = min(most, field.capacity_bytes // self._chunk_bytes)
+
+    def arrays(self) -> dict[str, Stored]:
+        """As of FrameColumn, but for the ring: the chunks, what is in use of them, and the streams' key frames."""
+        arrays = super().arrays()
+        del arrays["ring"]
+        return arrays | {
+            "used_chunks": Stored((1,), np.int64),
+            "chunks": Stored((self._limit + 1, self._chunk_bytes), np.uint8, used="used_chunks"),
+            "last_frame": Stored((self._limit,), np.int64, initial=-1),
+            "filled": Stored((1,), np.int64),
+            "at": Stored((self._ring,), np.int64, used="next_frame"),
+            "keys": Stored((self._sizes.num_envs, 4), np.int64),
+        }
+
+    def allocate(self, name: str, stored: Stored) -> Values:
+        """In memory; no stream has a key frame yet."""
+        array = zeros(name, stored)
+        if name == "keys":
+            array[:, 0] = -1
+        return array
+
+    def names(self) -> dict[str, str]:
+        """As in the file, but for the places."""
+        plain = ("stream_stack", "next_frame", "pending", "chunks", "last_frame", "filled", "at", "keys")
+        return {"places": "places/rows", "used": "used_chunks", **{name: name for name in plain}}
+
+    def numbers(self) -> dict[str, int]:
+        """Sizes of the ring and of the chunks."""
+        return {
+            **super().numbers(),
+            "limit": self._limit,
+            "chunk_bytes": self._chunk_bytes,
+            "key_age": self._key_age,
+            "reserve": self._reserve,
+        }
+
+
+def _chunks(frames: int) -> int:
+    return math.ceil(frames / LEAST_RECORDS)
+
+
+def frame_column(field: Frames, sizes: Sizes) -> Column:
+    """As the field tells."""
+    return CompressedColumn(field, sizes) if field.compress else FrameColumn(field, sizes)
+
+
+COLUMNS: dict[type, Callable[[Any, Sizes], Column]] = {Array: ArrayColumn, Frames: frame_column}
 """Spec → how it is kept."""
 
 

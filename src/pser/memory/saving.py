@@ -48,7 +48,11 @@ def rng_from_state(state: dict[str, Any]) -> np.random.Generator:
 def to_json(settings: Prioritization | Field) -> dict[str, Any]:
     """Settings or a spec as JSON, with the name of their class."""
     if isinstance(settings, Array | Frames):
-        stack = {"stack": settings.stack, "spare": settings.spare} if isinstance(settings, Frames) else {}
+        stack: dict[str, Any] = {}
+        if isinstance(settings, Frames):
+            stack = {"stack": settings.stack, "spare": settings.spare}
+            if settings.compress:
+                stack |= {"compress": True, "capacity_bytes": settings.capacity_bytes}
         return {
             "type": type(settings).__name__,
             "shape": list(settings.shape),
@@ -71,7 +75,14 @@ def field_from_json(data: dict[str, Any]) -> Field:
     """The spec that was saved."""
     dtype, shape = array_of(data["dtype"], data["shape"])
     if data["type"] == "Frames":
-        return Frames(shape, stack=data["stack"], dtype=dtype, spare=data["spare"])
+        return Frames(
+            shape,
+            stack=data["stack"],
+            dtype=dtype,
+            spare=data["spare"],
+            compress=data.get("compress", False),
+            capacity_bytes=data.get("capacity_bytes"),
+        )
     if data["type"] == "Array":
         return Array(shape, dtype)
     raise PserError(f"a field must be an Array or Frames, got {data['type']!r}: load it with what saved it")

@@ -1,0 +1,194 @@
+// Frames in few bytes: each is a record, of a key frame as it is or of what changed since its stream's key frame (delta.hpp).
+//
+// Records are written in the order of frame ids into chunks of equal size. A delta's key is at most `key_age` frames older
+// than it, so a chunk may be used again once its newest frame is `key_age` older than every frame in use: key frames
+// outlive all that refers to them, and nothing is counted. The lowest free chunk is taken first, so as few as possible
+// are ever touched.
+//
+// Reading is safe whatever the bytes are: a file may say anything.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "delta.hpp"
+
+namespace pser {
+
+struct RecordArrays {
+  uint8_t* chunks;      // (limit + 1, chunk_bytes): the last is never written, so that no read leaves the array
+  int64_t* last_frame;  // (limit,): id of the newest frame in each chunk, −1 if it is free
+  int64_t* used;        // (1,): no chunk from here on was ever written
+  int64_t* filled;      // (1,): bytes written of the newest chunk
+  int64_t* at;          // (ring,): where the record of each place begins
+  int64_t* keys;        // (streams, 4): of each stream's key frame: record (−1: none), id, deltas since, their bytes
+  int64_t frame_bytes, ring, streams;
+  int64_t limit, chunk_bytes;
+  int64_t key_age;
+  int64_t reserve;  // chunks that stay free for frames that must be moved
+};
+
+class Records {
+ public:
+  explicit Records(const RecordArrays& arrays)
+      : a_(arrays), delta_(a_.frame_bytes), written_(static_cast<size_t>(delta_.longest())), viewed_(static_cast<size_t>(a_.frame_bytes)),
+        moved_(viewed_.size()) {}
+
+  int64_t frame_bytes() const { return a_.frame_bytes; }
+  int64_t ring() const { return a_.ring; }
+
+  // The frame at a place, until the next call.
+  const uint8_t* view(int64_t place) const {
+    read(a_.at[place], viewed_.data());
+    return viewed_.data();
+  }
+
+  void copy(const int32_t* places, int64_t count, uint8_t* out) const {
+    for (int64_t k = 0; k < count; ++k, out += a_.frame_bytes) {
+      if (k > 0 && places[k] == places[k - 1])
+        std::memcpy(out, out - a_.frame_bytes, static_cast<size_t>(a_.frame_bytes));  // padding
+      else
+        read(a_.at[places[k]], out);
+    }
+  }
+
+  // What reading the frames at these places will touch first.
+  void prefetch(const int32_t* places, int64_t count) const {
+    for (int64_t k = 0; k < count; ++k) __builtin_prefetch(a_.chunks + a_.at[places[k]]);
+  }
+
+  void write(int64_t stream, int64_t id, const uint8_t* frame) {
+    begin(id);
+    int64_t* key = a_.keys + 4 * stream;
+    const int64_t size = fresh(key, id) ? delta_.write(a_.chunks + key[kRecord] + kHeader, frame, written_.data()) : a_.frame_bytes;
+    if (fresh(key, id) && is_worth(key, size)) {
+      a_.at[id % a_.ring] = append(id, key[kRecord], written_.data(), size);
+      ++key[kDeltas];
+      key[kBytes] += size;
+      return;
+    }
+    const int64_t record = append(id, -1, frame, a_.frame_bytes);
+    a_.at[id % a_.ring] = record;
+    const int64_t anew[] = {record, id, 0, 0};
+    std::copy(anew, anew + 4, key);
+  }
+
+  // The frame of one id becomes that of another, as a record that needs no key.
+  void move(int64_t id, int64_t to) {
+    read(a_.at[id % a_.ring], moved_.data());
+    begin(to);
+    a_.at[to % a_.ring] = append(to, -1, moved_.data(), a_.frame_bytes);
+  }
+
+  // Must the oldest chunk go before another frame is written?
+  bool is_short() {
+    prepare();
+    return static_cast<int64_t>(free_.size()) < a_.reserve;
+  }
+
+  // No frame up to this id can be read once the oldest chunk is gone.
+  int64_t gone_with_oldest() const { return a_.last_frame[live_.front()] + a_.key_age; }
+
+  void drop_oldest() {
+    a_.last_frame[live_.front()] = -1;
+    free_.push(live_.front());
+    live_.pop_front();
+  }
+
+  const char* damage(int64_t next_frame) const {
+    if (*a_.used < 0 || *a_.used > a_.limit) return "a number of chunks is out of range";
+    if (*a_.filled < 0 || *a_.filled > a_.chunk_bytes) return "the end of a chunk is out of range";
+    for (int64_t place = 0; place < std::min(next_frame, a_.ring); ++place)
+      if (!is_record(a_.at[place])) return "the place of a frame's record is out of range";
+    for (int64_t e = 0; e < a_.streams; ++e) {
+      const int64_t* key = a_.keys + 4 * e;
+      if (key[kRecord] != -1 && !is_record(key[kRecord])) return "the place of a key frame is out of range";
+      if (key[kId] < 0 || key[kId] > next_frame || key[kDeltas] < 0 || key[kDeltas] > a_.key_age || key[kBytes] < 0 ||
+          key[kBytes] > a_.key_age * a_.frame_bytes)
+        return "what is told of a key frame is out of range";
+    }
+    std::vector<int64_t> newest;
+    for (int64_t c = 0; c < a_.limit; ++c) {
+      if (a_.last_frame[c] < -1 || a_.last_frame[c] >= next_frame || (a_.last_frame[c] >= 0 && c >= *a_.used))
+        return "the newest frame of a chunk is out of range";
+      if (a_.last_frame[c] >= 0) newest.push_back(a_.last_frame[c]);
+    }
+    std::sort(newest.begin(), newest.end());
+    for (size_t i = 1; i < newest.size(); ++i)  // a chunk is left when the next record does not fit: it holds as many at least
+      if (newest[i] <= newest[i - 1] || (i + 1 < newest.size() && newest[i] - newest[i - 1] < kLeastRecords))
+        return "a chunk holds too few frames";
+    return (next_frame > 0) == !newest.empty() ? nullptr : "there are frames and no chunks";
+  }
+
+ private:
+  enum { kRecord, kId, kDeltas, kBytes };
+  static constexpr int64_t kHeader = 8;  // of a record: where its key's is, −1 if it is one
+  static constexpr int64_t kLeastRecords = 16;
+
+  bool is_record(int64_t at) const { return at >= 0 && at < a_.limit * a_.chunk_bytes; }
+  bool fresh(const int64_t* key, int64_t id) const { return key[kRecord] >= 0 && key[kId] + a_.key_age >= id; }
+
+  // Less than half a frame, and not above what a frame cost since the key, the key included: else a new key pays.
+  bool is_worth(const int64_t* key, int64_t size) const {
+    if (2 * size > a_.frame_bytes) return false;
+    return key[kDeltas] < 4 || size * (key[kDeltas] + 1) <= key[kBytes] + size + a_.frame_bytes;
+  }
+
+  void read(int64_t record, uint8_t* out) const {
+    const uint8_t* from = a_.chunks + record;
+    int64_t key;
+    std::memcpy(&key, from, kHeader);
+    if (is_record(key))
+      delta_.read(a_.chunks + key + kHeader, from + kHeader, out);
+    else
+      std::memcpy(out, from + kHeader, static_cast<size_t>(a_.frame_bytes));
+  }
+
+  // Chunks that nothing in the ring refers to are free.
+  void begin(int64_t id) {
+    prepare();
+    while (live_.size() > 1 && gone_with_oldest() + a_.ring <= id) drop_oldest();
+  }
+
+  int64_t append(int64_t id, int64_t key, const uint8_t* content, int64_t size) {
+    if (live_.empty() || *a_.filled + kHeader + size > a_.chunk_bytes) {
+      live_.push_back(free_.top());
+      free_.pop();
+      *a_.filled = 0;
+      *a_.used = std::max(*a_.used, live_.back() + 1);
+    }
+    const int64_t record = live_.back() * a_.chunk_bytes + *a_.filled;
+    std::memcpy(a_.chunks + record, &key, kHeader);
+    std::memcpy(a_.chunks + record + kHeader, content, static_cast<size_t>(size));
+    *a_.filled += kHeader + size;
+    a_.last_frame[live_.back()] = id;
+    return record;
+  }
+
+  // Before the first write: by then a file has been read.
+  void prepare() {
+    if (!live_.empty() || !free_.empty()) return;
+    for (int64_t c = 0; c < a_.limit; ++c) {
+      if (a_.last_frame[c] >= 0)
+        live_.push_back(c);
+      else
+        free_.push(c);
+    }
+    std::sort(live_.begin(), live_.end(), [this](int64_t a, int64_t b) { return a_.last_frame[a] < a_.last_frame[b]; });
+  }
+
+  RecordArrays a_;
+  Delta delta_;
+  std::vector<uint8_t> written_;
+  mutable std::vector<uint8_t> viewed_;
+  std::vector<uint8_t> moved_;
+  std::deque<int64_t> live_;  // chunks in use, oldest first
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<int64_t>> free_;
+};
+
+}  // namespace pser
