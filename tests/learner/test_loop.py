@@ -6,6 +6,7 @@ import torch
 
 import pser
 from pser.env.game import Step
+from pser.errors import PserError
 from pser.learner.events import (
     CheckpointDue,
     EpisodeFinished,
@@ -248,6 +249,25 @@ def test_a_checkpoint_of_an_earlier_version_continues(tmp_path):
     assert rows[-1]["frames"] == 400
     list(expected.train())
     assert np.array_equal(resumed.agent.get_weights(), expected.agent.get_weights())
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("agent", {}),
+        ("agent", {"online": None, "target": None, "optimizer": {}}),
+        ("exploration", {"bit_generator": "Other"}),
+        ("counters", {"colour": 1}),
+        ("interval", {}),
+        ("interval", 5),
+    ],
+)
+def test_an_edited_state_is_refused_in_one_line(part, value):
+    run, other = trainer(), trainer()
+    list(run.train())
+    with pytest.raises(PserError) as caught:
+        other.set_state({**run.get_state(), part: value}, run.memory)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_game_that_cannot_be_restored_starts_a_new_episode_in_memory(tmp_path):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
+from pser.errors import PserError
 from pser.learner.agent import make_agent
 from pser.learner.events import (
     CheckpointDue,
@@ -222,7 +223,18 @@ class Trainer:
         }
 
     def set_state(self, state: dict[str, Any], memory: "pser.ReplayMemory") -> None:
-        """Continue from `get_state` and the memory saved with it."""
+        """Continue from `get_state` and the memory saved with it; a state that does not fit is refused."""
+        try:
+            self._set_state(state, memory)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            if isinstance(error, PserError):
+                raise
+            raise PserError(
+                f"a saved run must hold all its parts, but this one's do not fit ({type(error).__name__}: {error}): "
+                "resume from another checkpoint"
+            ) from None
+
+    def _set_state(self, state: dict[str, Any], memory: "pser.ReplayMemory") -> None:
         self.agent.set_state(state["agent"])
         self.exploration.bit_generator.state = state["exploration"]
         self.counters = Counters(**state["counters"])

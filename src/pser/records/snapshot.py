@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pser.errors import PserError
+from pser.errors import DamagedFileError, PserError
 from pser.files.container import read_container, write_container
 from pser.records.folder import RunFolder
 
@@ -44,4 +44,10 @@ def read_snapshot(folder: RunFolder, name: str) -> Snapshot:
             f"{folder.path} has no snapshot {name!r}: let the run reach its first "
             + ("evaluation, or use --snapshot last" if name == "best" else "checkpoint")
         )
-    return Snapshot(**read_container(path))
+    found = read_container(path)
+    wanted = {"frames": int, "mean_return": int | float | None, "weights": np.ndarray}
+    if set(found) != set(wanted) or not all(isinstance(found[key], kind) for key, kind in wanted.items()):
+        raise DamagedFileError(
+            f"{path} must hold {', '.join(wanted)}, got {', '.join(map(str, found))}: take another snapshot"
+        )
+    return Snapshot(**found)
