@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pser import _kernel
 from pser.errors import PserError, is_real, is_whole, require
-from pser.memory.arrays import as_flags, as_ids, as_reals
+from pser.memory.arrays import as_flags, as_ids, as_reals, to_numpy
 from pser.memory.batch import BatchBuffers, ThreadBuffers
 from pser.memory.columns import Column
 from pser.memory.index import LARGEST_BATCH, PriorityIndex, check_sample
@@ -153,7 +153,7 @@ class Sequences:
 def update_windows(index: PriorityIndex, ids: Any, td_errors: Any, mask: Any, max_share: float | None) -> int:
     """Priorities from the TD errors of whole windows; only rows in the mask (else: with an id) count."""
     windows = as_ids(ids)
-    errors = as_reals(td_errors, "td_errors")
+    errors = to_numpy(td_errors, "td_errors")
     counted = windows != NO_STEP if mask is None else as_flags(mask, "mask")
     if not windows.ndim == 2 or not windows.shape == errors.shape == counted.shape:
         raise PserError(
@@ -167,7 +167,9 @@ def update_windows(index: PriorityIndex, ids: Any, td_errors: Any, mask: Any, ma
             max_share,
             "R2D2 uses 0.9",
         )
-        errors = mixed_errors(errors, counted, float(max_share))
+        errors = mixed_errors(as_reals(errors, "td_errors"), counted, float(max_share))
+    if counted.all():
+        return index.update(windows.reshape(-1), errors.reshape(-1))
     return index.update(windows[counted], errors[counted])
 
 
