@@ -1,4 +1,6 @@
 // One episode: its steps as bars, and one step with its observation.
+const TOP = 14, LANE = 170, KEPT = 24;
+
 class StepsView {
   constructor(canvas, colours) { this.canvas = canvas; this.colours = colours; }
 
@@ -6,11 +8,25 @@ class StepsView {
 
   draw(m, selected) {
     this.steps = selected.steps;
-    const { g, width, height } = prepare(this.canvas, 316), c = this.colours();
+    const { g, width, height } = prepare(this.canvas, 316), at = this.steps.indexOf(selected.at);
     this.width = width;
-    const { priority, own, replays, reward } = m.columns;
-    const wide = Math.max(1, (width - LEFT - RIGHT) / this.steps.length - (this.steps.length < 200 ? 1 : 0));
-    const top = 14, lane = 170, base = top + lane;
+    g.fillStyle = this.colours().mark;
+    g.fillRect(this.x(at) - 1, TOP - 8, this.wide() + 2, height - TOP);
+    const key = `${m.name} steps ${selected.episode}`;
+    if (!layers.has(key)) this.forget();
+    g.drawImage(layer(key, width, height, (g) => this.paint(g, width, height, m, selected.episode)), 0, 0, width, height);
+  }
+
+  wide() { return Math.max(1, (this.width - LEFT - RIGHT) / this.steps.length - (this.steps.length < 200 ? 1 : 0)); }
+
+  // Of the episodes seen before only the last few stay painted.
+  forget() {
+    const old = [...layers.keys()].filter((key) => key.includes(" steps "));
+    for (const key of old.slice(0, -KEPT)) layers.delete(key);
+  }
+
+  paint(g, width, height, m, episode) {
+    const c = this.colours(), { priority, own, replays, reward } = m.columns, wide = this.wide(), base = TOP + LANE;
     let most = 1e-300, mostReplays = 1, mostReward = 1e-300;
     const errors = this.steps.map((i) => m.tdOf(i)[0]);
     this.steps.forEach((i, k) => {
@@ -22,17 +38,12 @@ class StepsView {
     g.fillStyle = c.dim;
     g.textAlign = "right";
     for (const t of [0, 0.5, 1]) {
-      const y = base - t * (lane - 6);
+      const y = base - t * (LANE - 6);
       g.beginPath(); g.moveTo(LEFT, y); g.lineTo(width - RIGHT, y); g.stroke();
       g.fillText(digits(t * most), LEFT - 6, y + 4);
     }
-    const at = this.steps.indexOf(selected.at);
-    if (at >= 0) {
-      g.fillStyle = c.mark;
-      g.fillRect(this.x(at) - 1, top - 8, wide + 2, height - top);
-    }
     this.steps.forEach((i, k) => {
-      const x = this.x(k), tall = (priority[i] / most) * (lane - 6), mine = own ? (own[i] / most) * (lane - 6) : tall;
+      const x = this.x(k), tall = (priority[i] / most) * (LANE - 6), mine = own ? (own[i] / most) * (LANE - 6) : tall;
       g.fillStyle = c.source[m.ownSource(i)];
       g.fillRect(x, base - Math.min(mine, tall), wide, Math.min(mine, tall));
       if (m.source[i] === DECAY) { g.fillStyle = c.source[DECAY]; g.fillRect(x, base - tall, wide, tall - Math.min(mine, tall)); }
@@ -43,17 +54,17 @@ class StepsView {
       const w = (Math.abs(reward[i]) / mostReward) * 16;
       g.fillRect(x, reward[i] < 0 ? base + 90 : base + 90 - w, wide, w);
       g.fillStyle = c.ink;
-      if (errors[k] != null) g.fillRect(x + wide / 2 - 1.5, base - (errors[k] / most) * (lane - 6) - 1.5, 3, 3);
-      if (m.draws[i]) { g.beginPath(); g.moveTo(x + wide / 2, top - 3); g.lineTo(x + wide / 2 - 4, top - 10); g.lineTo(x + wide / 2 + 4, top - 10); g.fill(); }
+      if (errors[k] != null) g.fillRect(x + wide / 2 - 1.5, base - (errors[k] / most) * (LANE - 6) - 1.5, 3, 3);
+      if (m.draws[i]) { g.beginPath(); g.moveTo(x + wide / 2, TOP - 3); g.lineTo(x + wide / 2 - 4, TOP - 10); g.lineTo(x + wide / 2 + 4, TOP - 10); g.fill(); }
     });
     g.fillStyle = c.dim;
     g.textAlign = "right";
-    g.fillText("priority", LEFT - 6, top - 2);
+    g.fillText("priority", LEFT - 6, TOP - 2);
     g.fillText("replays", LEFT - 6, base + 34);
     g.fillText(`≤ ${whole(mostReplays)}`, LEFT - 6, base + 47);
     g.fillText("reward", LEFT - 6, base + 94);
     g.textAlign = "left";
-    g.fillText(`step 1${m.episodes[selected.episode].whole ? "" : " (earlier ones were overwritten)"}`, LEFT, height - 2);
+    g.fillText(`step 1${m.episodes[episode].whole ? "" : " (earlier ones were overwritten)"}`, LEFT, height - 2);
     g.textAlign = "right";
     g.fillText(`step ${whole(this.steps.length)}`, width - RIGHT, height - 2);
   }
