@@ -44,10 +44,20 @@ def read_snapshot(folder: RunFolder, name: str) -> Snapshot:
             f"{folder.path} has no snapshot {name!r}: let the run reach its first "
             + ("evaluation, or use --snapshot last" if name == "best" else "checkpoint")
         )
-    found = read_container(path)
+    return snapshot_of(read_container(path), path)
+
+
+def snapshot_of(found: Any, source: Path) -> Snapshot:
+    """The snapshot that `to_state` gave; anything else is refused."""
     wanted = {"frames": int, "mean_return": int | float | None, "weights": np.ndarray}
-    if set(found) != set(wanted) or not all(isinstance(found[key], kind) for key, kind in wanted.items()):
+    if (
+        not isinstance(found, dict)
+        or set(found) != set(wanted)
+        or not all(isinstance(found[key], kind) for key, kind in wanted.items())
+        or (found["weights"].ndim, found["weights"].dtype) != (1, np.float32)
+    ):
+        got = ", ".join(map(str, found)) if isinstance(found, dict) else type(found).__name__
         raise DamagedFileError(
-            f"{path} must hold {', '.join(wanted)}, got {', '.join(map(str, found))}: take another snapshot"
+            f"{source} must hold {', '.join(wanted)}, got {got}: take another snapshot"
         )
     return Snapshot(**found)

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from pser.errors import DamagedFileError, PserError, is_whole, require
 from pser.learner.evaluation import evaluate
 from pser.learner.events import (
     CheckpointDue,
@@ -22,7 +23,7 @@ from pser.records.checkpoint import Checkpoint, write_checkpoint
 from pser.records.folder import RunFolder
 from pser.records.inspection import forget_inspections_after, inspect_memory, write_inspection
 from pser.records.jsonl import JsonLines
-from pser.records.snapshot import Snapshot, write_snapshot
+from pser.records.snapshot import Snapshot, snapshot_of, write_snapshot
 from pser.records.trackers import Trackers
 from pser.run.progress import Progress
 from pser.run.stopping import StopSignals
@@ -30,6 +31,32 @@ from pser.run.stopping import StopSignals
 
 class _EvaluationStopped(Exception):
     """An evaluation was left because the run is to stop."""
+
+
+@contextlib.contextmanager
+def _refusing_what_does_not_fit(checkpoint: Checkpoint) -> Iterator[None]:
+    """A checkpoint is whole to the byte, and yet may have been written by other hands: say so in one line."""
+    try:
+        yield
+    except PserError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise DamagedFileError(
+            f"{checkpoint.path} holds a state that does not fit this run ({what}): remove it, and the run "
+            "goes on from the one before"
+        ) from error
+
+
+def check_position(value: Any) -> int:
+    """A position in a record, as a checkpoint tells it."""
+    require(
+        is_whole(value) and value >= 0,
+        "a position in a record is a count of bytes",
+        value,
+        "remove the checkpoint",
+    )
+    return int(value)
 
 
 class Session:
@@ -52,10 +79,14 @@ class Session:
         positions = {"train": 0, "eval": 0}
         frames = 0
         if checkpoint is not None:
-            trainer.set_state(checkpoint.state["trainer"], checkpoint.memory)
-            positions, frames = checkpoint.state["records"], checkpoint.state["frames"]
-            best = checkpoint.state["best"]
-            self.best = Snapshot(**best) if best else None
+            with _refusing_what_does_not_fit(checkpoint):
+                trainer.set_state(checkpoint.state["trainer"], checkpoint.memory)
+                positions = {name: check_position(checkpoint.state["records"][name]) for name in positions}
+                frames = checkpoint.state["frames"]
+                if frames != trainer.frames:
+                    raise ValueError(f"it was written at {frames} frames and holds a run at {trainer.frames}")
+                best = checkpoint.state["best"]
+                self.best = snapshot_of(best, checkpoint.path) if best else None
             if self.best:  # the file may be newer than the checkpoint
                 write_snapshot(folder, "best", self.best)
         forget_inspections_after(folder.inspections, frames)
