@@ -81,7 +81,7 @@ test-compilers: .stamps/kernels  ## Build with GCC 11, GCC 12, clang and for aar
 	.venv-kernels/bin/python tests/compilers/compare.py
 
 mutants: .stamps/build  ## Put small faults into a copy of the source: each must meet a failing test (tens of minutes)
-	$(BIN)/python tests/mutants/run.py
+	$(BIN)/python tests/mutants/meet.py
 
 KILLS ?= 200
 torture: .stamps/build  ## Kill trainings KILLS times (200) with SIGKILL; each must end as if never interrupted

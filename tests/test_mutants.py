@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.run import ROOT, catalogue
+from mutants.meet import ROOT, catalogue
 
 TESTS = Path(__file__).parent
 MUTANTS = catalogue()

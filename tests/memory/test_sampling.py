@@ -167,3 +167,26 @@ def test_a_batch_is_reused_by_the_next_sample_unless_a_copy_is_asked_for():
         memory.sample(4, beta=0.5, copy=True)
     for name, value in kept.items():
         np.testing.assert_array_equal(getattr(fresh, name), value)
+
+
+@pytest.mark.parametrize("rule", [pser.PSER(eps=0.0, eta=0.0), pser.PER(eps=0.0)], ids=["pser", "per"])
+def test_without_any_mass_every_transition_is_as_likely_as_another(rule):
+    index = pser.PriorityIndex(50, rule, seed=0)
+    for i in range(40):
+        index.append([i == 0], [0.0])
+    assert index.total_mass == 0.0
+    ids, weights = index.sample(40, 0.5, positions=(np.arange(40) + 0.5) / 40)
+    np.testing.assert_array_equal(ids, np.arange(40))
+    np.testing.assert_array_equal(weights, np.ones(40))
+    np.testing.assert_array_equal(index.probabilities(ids), np.full(40, 1 / 40))
+    drawn, _ = index.sample(4000)
+    assert len(np.unique(drawn)) == 40
+
+
+@pytest.mark.parametrize("size", [16, 64, 512])
+def test_a_position_on_the_edge_of_two_transitions_belongs_to_the_later_one(size):
+    index = pser.PriorityIndex(size, pser.PER(alpha=1.0, eps=0.0), seed=0)
+    for i in range(size):
+        index.append([i == 0], [1.0])
+    ids, _ = index.sample(size, 0.5, positions=np.arange(size) / size)
+    np.testing.assert_array_equal(ids, np.arange(size))

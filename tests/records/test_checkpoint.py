@@ -5,6 +5,7 @@ import pytest
 
 import pser
 from pser.errors import PserError
+from pser.files.container import write_container
 from pser.records import checkpoint
 from pser.records.checkpoint import checkpoint_paths, read_newest_checkpoint, write_checkpoint
 
@@ -87,3 +88,16 @@ def test_an_interrupted_write_leaves_the_old_ones_and_is_cleared_later(tmp_path,
         write(tmp_path / "c", 20)
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["frames-000000000010"]
     assert read_newest_checkpoint(tmp_path / "c").state["frames"] == 10
+
+
+def test_a_checkpoint_bears_its_name_only_when_it_is_whole(tmp_path, monkeypatch):
+    seen = []
+
+    def spying(path, content):
+        seen.append([folder.name for folder in checkpoint_paths(tmp_path)])
+        write_container(path, content)
+
+    monkeypatch.setattr("pser.records.checkpoint.write_container", spying)
+    write_checkpoint(tmp_path, 10, {}, memory())
+    write_checkpoint(tmp_path, 20, {}, memory())
+    assert seen == [[], ["frames-000000000010"]]

@@ -14,7 +14,7 @@ from pser.learner.presets import preset_settings
 from pser.records.checkpoint import checkpoint_paths
 from pser.records.folder import RunFolder
 from pser.run.progress import Busy, Quiet
-from pser.run.stopping import StopSignals
+from pser.run.stopping import ASKING, StopSignals
 from pser.run.training import resume_run, start_run
 
 SMALL = {
@@ -31,6 +31,17 @@ SMALL = {
     "checkpoint_period_frames": 0,
     "tensorboard": False,
 }
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_heard():
+    """A shell starts background jobs, such as these tests, deaf to Ctrl-C: hear all signals as on a terminal."""
+    before = {number: signal.getsignal(number) for number in ASKING}
+    for number in ASKING:
+        signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 class Interrupting(Quiet):

@@ -57,7 +57,5 @@ def snapshot_of(found: Any, source: Path) -> Snapshot:
         or (found["weights"].ndim, found["weights"].dtype) != (1, np.float32)
     ):
         got = ", ".join(map(str, found)) if isinstance(found, dict) else type(found).__name__
-        raise DamagedFileError(
-            f"{source} must hold {', '.join(wanted)}, got {got}: take another snapshot"
-        )
+        raise DamagedFileError(f"{source} must hold {', '.join(wanted)}, got {got}: take another snapshot")
     return Snapshot(**found)

@@ -60,3 +60,9 @@ def test_equal_sides_are_no_evidence_and_the_value_is_never_zero():
     assert 0 < permutation_p_value(*far, np.random.default_rng(0)) < 0.001
     with pytest.raises(PserError, match="at least one shuffle"):
         permutation_p_value(same, same, np.random.default_rng(0), permutations=0)
+
+
+def test_the_observed_arrangement_is_one_of_the_shuffles(monkeypatch):
+    monkeypatch.setattr(permutation, "EXACT_LIMIT", 0)
+    far = [np.arange(10.0) + 100], [np.arange(10.0)]
+    assert permutation_p_value(*far, np.random.default_rng(0), permutations=50) == 1 / 51

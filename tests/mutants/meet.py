@@ -1,6 +1,6 @@
 """Put each fault of the catalogue into a copy of the source, and see that a test meets it.
 
-    python tests/mutants/run.py [--only WORD …]
+    python tests/mutants/meet.py [--only WORD …]
 
 Prints a table, and fails if a fault survives, does not fit the source any more, or if the tests fail without any.
 """
