@@ -26,7 +26,7 @@ struct RecordArrays {
   int64_t* used;        // (1,): no chunk from here on was ever written
   int64_t* filled;      // (1,): bytes written of the newest chunk
   int64_t* at;          // (ring,): where the record of each place begins
-  int64_t* keys;        // (streams, 4): of each stream's key frame: record (−1: none), id, deltas since, their bytes
+  int64_t* keys;        // (streams, 5): of each stream's key frame: record (−1: none), id; then see `is_worth`
   int64_t frame_bytes, ring, streams;
   int64_t limit, chunk_bytes;
   int64_t key_age;
@@ -64,18 +64,18 @@ class Records {
 
   void write(int64_t stream, int64_t id, const uint8_t* frame) {
     begin(id);
-    int64_t* key = a_.keys + 4 * stream;
-    const int64_t size = fresh(key, id) ? delta_.write(a_.chunks + key[kRecord] + kHeader, frame, written_.data()) : a_.frame_bytes;
-    if (fresh(key, id) && is_worth(key, size)) {
-      a_.at[id % a_.ring] = append(id, key[kRecord], written_.data(), size);
-      ++key[kDeltas];
-      key[kBytes] += size;
-      return;
+    int64_t* key = key_of(stream);
+    if (key[kRecord] >= 0 && key[kId] + a_.key_age >= id) {
+      const int64_t size = delta_.write(a_.chunks + key[kRecord] + kHeader, frame, written_.data());
+      if (is_worth(key, size)) {
+        a_.at[id % a_.ring] = append(id, key[kRecord], written_.data(), size);
+        return;
+      }
     }
     const int64_t record = append(id, -1, frame, a_.frame_bytes);
-    a_.at[id % a_.ring] = record;
-    const int64_t anew[] = {record, id, 0, 0};
-    std::copy(anew, anew + 4, key);
+    a_.at[id % a_.ring] = key[kRecord] = record;
+    key[kId] = id;
+    key[kDeltas] = key[kExcess] = 0;
   }
 
   // The frame of one id becomes that of another, as a record that needs no key.
@@ -106,10 +106,11 @@ class Records {
     for (int64_t place = 0; place < std::min(next_frame, a_.ring); ++place)
       if (!is_record(a_.at[place])) return "the place of a frame's record is out of range";
     for (int64_t e = 0; e < a_.streams; ++e) {
-      const int64_t* key = a_.keys + 4 * e;
+      const int64_t* key = key_of(e);
       if (key[kRecord] != -1 && !is_record(key[kRecord])) return "the place of a key frame is out of range";
-      if (key[kId] < 0 || key[kId] > next_frame || key[kDeltas] < 0 || key[kDeltas] > a_.key_age || key[kBytes] < 0 ||
-          key[kBytes] > a_.key_age * a_.frame_bytes)
+      if (key[kId] < 0 || key[kId] > next_frame || key[kDeltas] < 0 || key[kDeltas] > a_.key_age)
+        return "what is told of a key frame is out of range";
+      if (key[kExcess] < 0 || key[kExcess] > 2 * a_.frame_bytes || key[kUsual] < 0 || key[kUsual] > a_.frame_bytes)
         return "what is told of a key frame is out of range";
     }
     std::vector<int64_t> newest;
@@ -126,17 +127,25 @@ class Records {
   }
 
  private:
-  enum { kRecord, kId, kDeltas, kBytes };
+  enum { kRecord, kId, kDeltas, kExcess, kUsual, kNumbers };  // of a key frame
+  static constexpr int64_t kJustAfter = 4;
   static constexpr int64_t kHeader = 8;  // of a record: where its key's is, −1 if it is one
   static constexpr int64_t kLeastRecords = 16;
 
   bool is_record(int64_t at) const { return at >= 0 && at < a_.limit * a_.chunk_bytes; }
-  bool fresh(const int64_t* key, int64_t id) const { return key[kRecord] >= 0 && key[kId] + a_.key_age >= id; }
+  int64_t* key_of(int64_t stream) const { return a_.keys + kNumbers * stream; }
 
-  // Less than half a frame, and not above what a frame cost since the key, the key included: else a new key pays.
-  bool is_worth(const int64_t* key, int64_t size) const {
+  // A delta of this size, or a new key? A new one when those since the key took a frame's bytes more than deltas usually
+  // take just after their key: what was spent on hoping is then never more than what the new key costs.
+  bool is_worth(int64_t* key, int64_t size) const {
     if (2 * size > a_.frame_bytes) return false;
-    return key[kDeltas] < 4 || size * (key[kDeltas] + 1) <= key[kBytes] + size + a_.frame_bytes;
+    if (key[kDeltas] < kJustAfter) {
+      const bool less = key[kUsual] == 0 || size < key[kUsual];
+      key[kUsual] = less ? size : key[kUsual] + (size - key[kUsual]) / 4;
+    }
+    ++key[kDeltas];
+    key[kExcess] = std::max<int64_t>(0, key[kExcess] + size - key[kUsual]);
+    return key[kExcess] <= a_.frame_bytes;
   }
 
   void read(int64_t record, uint8_t* out) const {

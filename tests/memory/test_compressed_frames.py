@@ -127,6 +127,20 @@ def test_frames_that_change_little_take_a_fraction_of_their_size():
     assert stored_bytes(memory) < 2_000 * 84 * 84 / 8
 
 
+def test_a_key_frame_that_has_become_a_bad_one_is_replaced():
+    """After a black screen each frame differs from it in nearly half of its pixels."""
+    memory = pser.ReplayMemory(2_000, pser.Frames((84, 84), stack=1, compress=True), seed=0)
+    screen = np.zeros((1, 84, 84), np.uint8)
+    for t in range(1_000):
+        following = screen.copy()
+        if t == 0:
+            following[:, :40] = 7
+        following[:, 41, t % 84] = t % 256
+        memory.add(screen, 0, 0.0, following, False, False)
+        screen = following
+    assert stored_bytes(memory) < 400 * 1_000
+
+
 def test_frames_that_change_throughout_take_hardly_more_than_their_size():
     memory = pser.ReplayMemory(2_000, pser.Frames((20, 20), compress=True), seed=0)
     play([memory], [FrameGame((20, 20))], 5_000, np.random.default_rng(0), ends=[""])
@@ -241,11 +255,12 @@ WRONG_ARRAYS = {
     "a record beyond the chunks": ("at", 2**40, 0),
     "a record before them": ("at", -1, 3),
     "a key frame beyond the chunks": ("keys", 2**40, 0),
-    "a key frame below −1": ("keys", -2, 4),
+    "a key frame below −1": ("keys", -2, 5),
     "a key frame of the future": ("keys", 2**50, 1),
     "a negative number of deltas": ("keys", -1, 2),
     "more deltas than a key may have": ("keys", 2**60, 2),
-    "bytes of deltas beyond all": ("keys", 2**62, 3),
+    "an excess beyond all": ("keys", 2**62, 3),
+    "a usual size below nothing": ("keys", -1, 4),
     "more chunks in use than there are": ("used_chunks", 10**6, 0),
     "a negative number of chunks": ("used_chunks", -1, 0),
     "the end of a chunk beyond it": ("filled", 10**6, 0),

@@ -218,7 +218,7 @@ class CompressedColumn(FrameColumn):
             "last_frame": Stored((self._limit,), np.int64, initial=-1),
             "filled": Stored((1,), np.int64),
             "at": Stored((self._ring,), np.int64, used="next_frame"),
-            "keys": Stored((self._sizes.num_envs, 4), np.int64),
+            "keys": Stored((self._sizes.num_envs, 5), np.int64),
         }
 
     def allocate(self, name: str, stored: Stored) -> Values:
