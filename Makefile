@@ -22,7 +22,7 @@ $(BIN)/python:
 .stamps/tools: constraints.txt pyproject.toml | $(BIN)/python
 	@mkdir -p .stamps
 	$(INSTALL) torch
-	$(INSTALL) $(BUILD_TOOLS) --group test --group lint --group docs --group integrations
+	$(INSTALL) $(BUILD_TOOLS) --group test --group lint --group docs --group integrations --group ray
 	@touch $@
 
 .stamps/build: .stamps/tools $(KERNEL)

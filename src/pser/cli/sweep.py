@@ -2,6 +2,7 @@
 
 $ pser sweep --envs minatar:breakout --replay uniform per pser --seeds 0 1 2 --jobs 2 --out runs/breakout
 $ pser sweep --envs minatar:breakout --agent rainbow rainbow-no-c51 dqn --replay per --out runs/rainbow
+$ pser sweep --envs minatar:breakout --engine ray --ray-address auto --out /shared/runs/breakout
 
 The same command again continues what was interrupted and repeats what failed; finished runs are left alone.
 Other settings need another folder.
@@ -53,14 +54,26 @@ class _Own:
     """Decay schemes of PSER; the others have none."""
     out: Path
     """The folder of the sweep; a run lives in OUT/GAME/LABEL/seed-SEED."""
-    jobs: int = 1
-    """Runs carried out at the same time."""
+    jobs: int | None = None
+    """Runs carried out at the same time; 1 unless given. With Ray the CPUs decide."""
+    engine: Literal["local", "ray"] = "local"
+    """Where the runs are carried out: on this machine, or as tasks of Ray (docs/cluster.md)."""
+    ray_address: str | None = None
+    """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
+    cpus_per_run: float = 1.0
+    """CPUs that a run takes of Ray's."""
     preset: Annotated[str | None, PRESET] = None
     """The settings to start from; by default the one of each game's family."""
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
+        if self.jobs is not None and self.jobs < 1:
             raise PserError(f"jobs must be at least 1, got {self.jobs}: raise it")
+        if not self.cpus_per_run > 0.0:
+            raise PserError(f"cpus_per_run must be above 0, got {self.cpus_per_run}: 1 is usual")
+        if self.engine == "ray" and self.jobs is not None:
+            raise PserError(f"with --engine ray the CPUs decide, got --jobs {self.jobs}: use --cpus-per-run")
+        if self.engine == "local" and self.ray_address is not None:
+            raise PserError(f"--ray-address is for Ray, got {self.ray_address!r}: add --engine ray")
         for name in ("envs", "replay", "seeds", "initial", "decay"):
             if not getattr(self, name):
                 raise PserError(f"a sweep needs at least one value of {name}: name one")
@@ -78,14 +91,23 @@ def parse(args: Sequence[str]) -> Any:
 
 
 def run(settings: Any) -> None:
-    """Carry out the grid on this machine; an error at the end names the runs that failed."""
+    """Carry out the grid, here or on Ray; an error at the end names the runs that failed."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     jobs = plan(settings)
-    print(f"{len(jobs)} runs in {settings.out}, {settings.jobs} at a time", flush=True)
+    at_once = f"{settings.jobs or 1} at a time"
+    print(
+        f"{len(jobs)} runs in {settings.out}, {'on Ray' if settings.engine == 'ray' else at_once}", flush=True
+    )
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the runs are stopped with the sweep
     try:
-        with LocalProcesses(settings.jobs) as executor:
-            failed = carry_out(jobs, executor)
+        if settings.engine == "ray":
+            from pser.cluster.sweep import RayTasks
+
+            with RayTasks(settings.ray_address, settings.cpus_per_run) as tasks:
+                failed = carry_out(jobs, tasks, where=tasks.where)
+        else:
+            with LocalProcesses(settings.jobs or 1) as executor:
+                failed = carry_out(jobs, executor)
     except KeyboardInterrupt:
         print("stopped: the same command goes on from the newest checkpoints", flush=True)
         raise

@@ -17,10 +17,11 @@ LOG_TAIL_BYTES = 4096
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: the exit code, and its last line if that was not 0."""
+    """How a job ended: the exit code, its last line if that was not 0, and the machine if it may be another."""
 
     code: int
     message: str
+    where: str = ""
 
 
 class Executor(Protocol):

@@ -50,11 +50,13 @@ def carry_out(
     executor: Executor,
     *,
     finished: Callable[[Job], None] = lambda job: None,
+    where: Callable[[Job], str] | None = None,
     deadline: float | None = None,
 ) -> list[Job]:
     """Run the jobs that are not finished, in order, report each as it ends, and return those that failed.
 
     `finished` is called for each run that is whole; after `deadline` (of `time.monotonic`) TimeUpError is raised.
+    `where` tells which machine carries a job out, for a column of its own.
     """
     waiting: dict[Future[Outcome], Job] = {}
     done = 0
@@ -67,7 +69,7 @@ def carry_out(
             waiting[executor.submit(job)] = job
     failed = []
     states = {job.name: "finished" for job in jobs}
-    with _Table(jobs, states) as table:
+    with _Table(jobs, states, where) as table:
         while waiting:
             for future, job in waiting.items():
                 states[job.name] = "running" if future.running() else "waiting"
@@ -82,7 +84,8 @@ def carry_out(
                     finished(job)
                 states[job.name] = "failed" if outcome.code else "finished"
                 ending = f"failed: {outcome.message}" if outcome.code else "finished"
-                table.say(f"[{done}/{len(jobs)}] {job.name}: {ending}")
+                place = f" (on {outcome.where})" if outcome.where else ""
+                table.say(f"[{done}/{len(jobs)}] {job.name}: {ending}{place}")
             if waiting and deadline is not None and time.monotonic() >= deadline:
                 raise TimeUpError
         table.refresh()
@@ -99,11 +102,13 @@ def _patience(deadline: float | None) -> float:
 class _Table:
     """The state of all runs, redrawn in place on a terminal; elsewhere only the lines that are said."""
 
-    def __init__(self, jobs: Sequence[Job], states: dict[str, str]) -> None:
+    def __init__(
+        self, jobs: Sequence[Job], states: dict[str, str], where: Callable[[Job], str] | None
+    ) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._jobs, self._states = jobs, states
+        self._jobs, self._states, self._where = jobs, states, where
         self._console = Console()
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
 
@@ -129,12 +134,17 @@ class _Table:
             return
         from rich.table import Table
 
-        table = Table("run", "state", "frames", "last evaluation")
+        table = Table("run", "state", *(["where"] if self._where else []), "frames", "last evaluation")
         for job in self._jobs:
             folder = RunFolder(job.folder)
+            place = [self._where(job)] if self._where else []
             frames = newest(folder.train, "frames", ",.0f")
             table.add_row(
-                job.name, self._states[job.name], frames, newest(folder.evaluations, "mean_return", ".2f")
+                job.name,
+                self._states[job.name],
+                *place,
+                frames,
+                newest(folder.evaluations, "mean_return", ".2f"),
             )
         self._live.update(table, refresh=True)
 

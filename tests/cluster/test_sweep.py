@@ -1,0 +1,172 @@
+"""`pser sweep --engine ray`: runs as Ray tasks, what is lost goes on, and what cannot be is refused."""
+
+import json
+import os
+import signal
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+
+from pser.cli import main, sweep
+from pser.cluster import engine
+from pser.cluster.sweep import RayTasks
+from pser.errors import PserError
+from pser.learner.presets import preset_settings
+from pser.learner.settings_json import to_json
+from pser.records.folder import RunFolder
+from pser.run.job import Job
+
+SMALL = {
+    "budget_frames": 40,
+    "warmup_steps": 20,
+    "capacity": 100,
+    "batch_size": 4,
+    "hidden": (8,),
+    "eval_period_frames": 0,
+    "tensorboard": False,
+}
+
+
+def job_of(folder, **changes):
+    """A short run."""
+    wanted = preset_settings("classic", "gym:CartPole-v1").override({**SMALL, **changes})
+    return Job(folder.name, folder, to_json(wanted), "classic", "pser sweep")
+
+
+def until(condition, seconds=90):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def note(folder):
+    return json.loads(folder.with_name(folder.name + ".node").read_text())
+
+
+def checkpoints(folder):
+    return list((folder / "checkpoints").glob("*")) if (folder / "checkpoints").exists() else []
+
+
+def test_a_sweep_on_ray_finishes_its_runs_and_says_where(ray, tmp_path, capsys):
+    grid = ["--envs", "gym:CartPole-v1", "--replay", "per", "--seeds", "0"]
+    flags = [*grid, "--frames", "40", "--hidden", "8"]
+    small = ["--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--eval-period-frames", "0"]
+    command = ["sweep", *flags, *small, "--tensorboard", "off", "--out", str(tmp_path), "--engine", "ray"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    node = ray.util.get_node_ip_address()
+    assert "1 runs in" in printed
+    assert f"seed 0: finished (on {node})" in printed
+    run = tmp_path / "gym-CartPole-v1/PER_MaxPrio/seed-0"
+    assert RunFolder(run).read_status()["state"] == "finished"
+    assert not list(tmp_path.rglob("*.node"))
+    assert main(command) == 0
+    assert "was finished before" in capsys.readouterr().out
+
+
+def test_a_run_whose_worker_is_killed_goes_on_from_its_checkpoint(ray, tmp_path):
+    job = job_of(tmp_path / "run", budget_frames=6000, checkpoint_period_frames=300, log_period_frames=100)
+    with RayTasks() as tasks:
+        future = tasks.submit(job)
+        until(lambda: checkpoints(job.folder))
+        os.kill(note(job.folder)["pid"], signal.SIGKILL)
+        until(lambda: note(job.folder)["attempt"] == 2 or future.done())
+        assert tasks.where(job) == f"{ray.util.get_node_ip_address()}, attempt 2"
+        until(future.running)
+        outcome = future.result(timeout=120)
+    assert (outcome.code, outcome.message) == (0, "")
+    assert outcome.where.endswith(", attempt 2")
+    assert "resuming" in (tmp_path / "run.log").read_text()
+    frames = [json.loads(line)["frames"] for line in (job.folder / "train.jsonl").read_text().splitlines()]
+    assert frames == sorted(set(frames))
+    assert RunFolder(job.folder).read_status() == {"state": "finished", "frames": 6000, "error": None}
+
+
+def test_a_failed_run_tells_its_last_line_and_takes_no_other_with_it(ray, tmp_path):
+    bad = job_of(tmp_path / "bad")
+    bad.settings["game"]["env"] = "nes:Mario"
+    with RayTasks() as tasks:
+        failed, good = tasks.submit(bad), tasks.submit(job_of(tmp_path / "good"))
+    assert failed.result().code == 2
+    assert failed.result().message.startswith("pser: ")
+    assert good.result().code == 0
+
+
+def test_a_stopped_sweep_stops_its_runs_with_a_checkpoint(ray, tmp_path):
+    job = job_of(tmp_path / "long", budget_frames=10_000_000, log_period_frames=100)
+    train = job.folder / "train.jsonl"
+
+    def stopped_while_training():
+        with RayTasks() as tasks:
+            futures.append(tasks.submit(job))
+            until(lambda: train.exists() and train.stat().st_size)
+            raise KeyboardInterrupt
+
+    futures = []
+    with pytest.raises(KeyboardInterrupt):
+        stopped_while_training()
+    [future] = futures
+    assert future.result().code == 130
+    until(lambda: RunFolder(job.folder).read_status()["state"] == "stopped")
+    assert checkpoints(job.folder)
+
+
+def test_a_run_waits_until_there_is_room(ray, tmp_path):
+    long = job_of(tmp_path / "long", budget_frames=10_000_000)
+    short = job_of(tmp_path / "second")
+
+    def stopped_while_one_waits():
+        with RayTasks(cpus=2.0) as tasks:
+            first = tasks.submit(long)
+            until(first.running)
+            second = tasks.submit(short)
+            time.sleep(2.5)  # longer than the executor takes to look
+            assert not second.running()
+            assert tasks.where(short) == ""
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped_while_one_waits()
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_run_that_fits_on_no_machine_is_refused(ray):
+    with pytest.raises(PserError, match=r"a run of 64 CPUs fits on no machine .* the largest has 2"):
+        RayTasks(cpus=64)
+
+
+def test_without_ray_the_flag_says_what_to_install(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["sweep", "--envs", "gym:CartPole-v1", "--out", str(tmp_path), "--engine", "ray"]) == 2
+    assert "need ray, which is not installed: pip install 'pser[ray]'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_address_without_a_cluster_is_refused_in_one_line(monkeypatch):
+    def init(**_):
+        raise ConnectionError("Could not find any running Ray instance.\nMore of it.")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
+    with pytest.raises(
+        PserError, match=r"no Ray cluster at 'auto' \(Could .* instance\.\): begin one"
+    ) as caught:
+        engine.join_ray("auto")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--engine", "ray", "--jobs", "2"], "with --engine ray the CPUs decide, got --jobs 2"),
+        (["--ray-address", "auto"], "--ray-address is for Ray, got 'auto'"),
+        (["--engine", "ray", "--cpus-per-run", "0"], "cpus_per_run must be above 0"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_refused(tmp_path, flags, told):
+    with pytest.raises(PserError, match=told):
+        sweep.parse(["--envs", "gym:CartPole-v1", "--out", str(tmp_path), *flags])
