@@ -13,13 +13,16 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from pser.errors import PserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pser.run.executor import Executor
     from pser.studies.conduct import Place
     from pser.studies.study import Study
 
@@ -39,7 +42,11 @@ class Settings:
     findings: bool = False
     """Write docs/findings-training.md, and the summaries of other pages, from all records below results/studies."""
     jobs: int = 1
-    """Runs carried out at the same time."""
+    """Runs carried out at the same time (with Ray the CPUs decide)."""
+    engine: Literal["local", "ray"] = "local"
+    """Where the runs are carried out: on this machine, or as tasks of Ray (docs/cluster.md)."""
+    ray_address: str | None = None
+    """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
     max_minutes: float | None = None
     """Stop after this time; the same command goes on."""
     seeds: int | None = None
@@ -93,24 +100,36 @@ def run(settings: Settings) -> None:
         study,
         place,
         shlex.join(["pser", *sys.argv[1:]]),
-        jobs=settings.jobs,
+        executors(settings.engine, settings.jobs, settings.ray_address),
         max_minutes=settings.max_minutes,
         seeds=settings.seeds,
     ):
         print(f"all runs are finished: pser study {settings.name} --report", flush=True)
 
 
+def executors(engine: str, jobs: int, ray_address: str | None) -> "Callable[[], Executor]":
+    """What makes an executor of the engine; with Ray the CPUs decide how many runs there are at a time."""
+    if engine == "ray":
+        from pser.cluster.sweep import RayTasks
+
+        return lambda: RayTasks(ray_address)
+    if ray_address is not None:
+        raise PserError(f"--ray-address is for Ray, got {ray_address!r}: add --engine ray")
+    from pser.run.executor import LocalProcesses
+
+    return lambda: LocalProcesses(jobs)
+
+
 def carry_out_study(
     study: "Study",
     place: "Place",
     command: str,
+    make_executor: "Callable[[], Executor]",
     *,
-    jobs: int,
     max_minutes: float | None,
     seeds: int | None = None,
 ) -> bool:
-    """Carry out what is missing on this machine; whether all of it is there now."""
-    from pser.run.executor import LocalProcesses
+    """Carry out what is missing; whether all of it is there now."""
     from pser.run.grid import TimeUpError
     from pser.studies.conduct import conduct
 
@@ -120,7 +139,7 @@ def carry_out_study(
         failed = conduct(
             study,
             place,
-            lambda: LocalProcesses(jobs),
+            make_executor,
             command=command,
             seeds=seeds,
             max_seconds=None if max_minutes is None else 60 * max_minutes,

@@ -38,7 +38,11 @@ class Settings:
     search_seed: int = 0
     """Seed of the random search."""
     jobs: int = 1
-    """Runs carried out at the same time."""
+    """Runs carried out at the same time (with Ray the CPUs decide)."""
+    engine: Literal["local", "ray"] = "local"
+    """Where the runs are carried out: on this machine, or as tasks of Ray (docs/cluster.md)."""
+    ray_address: str | None = None
+    """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
     max_minutes: float | None = None
     """Stop after this time; the same command goes on."""
 
@@ -53,7 +57,7 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Search, then write the report."""
-    from pser.cli.study import carry_out_study
+    from pser.cli.study import carry_out_study, executors
     from pser.studies.conduct import Place, read_records
     from pser.studies.report import write_report
     from pser.studies.results import results_of
@@ -80,7 +84,8 @@ def run(settings: Settings) -> None:
     )
     place = Place(settings.out / "records", settings.out / "unfinished")
     command = shlex.join(["pser", *sys.argv[1:]])
-    carry_out_study(study, place, command, jobs=settings.jobs, max_minutes=settings.max_minutes)
+    make_executor = executors(settings.engine, settings.jobs, settings.ray_address)
+    carry_out_study(study, place, command, make_executor, max_minutes=settings.max_minutes)
     records = read_records(place.kept)
     print(answer(results_of(study, records)))
     print(f"written: {write_report(study, records, place.kept)}")

@@ -80,7 +80,8 @@ def _keep(study: Study, run: Planned, job: Job, place: Place) -> None:
     """Write the record, then let go of the run's folder: only what is unfinished needs one."""
     record_of(job.folder, study=study.name, arm=run.arm.name).write(place.record(run))
     shutil.rmtree(job.folder)
-    job.folder.with_name(job.folder.name + ".log").unlink(missing_ok=True)
+    for suffix in (".log", ".node"):
+        job.folder.with_name(job.folder.name + suffix).unlink(missing_ok=True)
 
 
 def default_place(study: Study, kept: Path | None, scratch: Path | None) -> Place:
