@@ -14,6 +14,7 @@ PROGRAMS = {
     "stable-baselines3.md": ("stable_baselines3", "sb3_cartpole.py", "1100"),
     "torchrl.md": ("torchrl", "torchrl_cartpole.py", "256"),
     "tianshou.md": ("tianshou", "tianshou_cartpole.py", "5"),
+    "rllib.md": ("lz4", "rllib_cartpole.py", "1"),
 }
 """Page → (module it needs, example of the same program, small budget)."""
 
