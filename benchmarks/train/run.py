@@ -168,8 +168,8 @@ def page(results: dict[str, Any]) -> str:
             f"| {what} | {target} | {measured} | {'met' if met else '**missed**'} |"
             for what, target, measured, met in checks(task, found)
         ]
-    if "versions" in results:
-        lines += versions.section(results["versions"])
+    if "beside" in results:
+        lines += versions.section(results["beside"])
     if "family" in results:
         lines += family.section(results["family"])
     return "\n".join(lines) + "\n"
@@ -188,7 +188,7 @@ def main() -> None:
         for task in arguments.tasks
     }
     quick = arguments.quick
-    peers = {} if arguments.no_versions else {"versions": versions.measure(starts, 5 if quick else 25)}
+    peers = {} if arguments.no_versions else {"beside": versions.measure(starts, 5 if quick else 25)}
     results = {
         "tasks": tasks,
         **peers,
