@@ -1,0 +1,202 @@
+"""SAC and TD3 of stable-baselines3 with uniform replay, PER and PSER: a record for each run, and a table of them.
+
+python results/continuous/run.py --jobs 2     # 60 runs; those whose record is there are not repeated
+python results/continuous/run.py --table      # README.md, from the records
+
+It needs the extras `sb3` and `mujoco`. A run that was killed begins again; a finished one is never run twice.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+RECORDS = HERE / "records"
+REPLAYS = ("uniform", "per", "pser")
+SEEDS = (0, 1, 2, 3, 4)
+EVALUATIONS, EPISODES = 10, 50
+
+TASKS: dict[str, dict[str, Any]] = {
+    "Pendulum-v1": {
+        "steps": 20_000,
+        "SAC": {"learning_rate": 1e-3},
+        "TD3": {"learning_rate": 1e-3, "learning_starts": 1_000, "noise": 0.1},
+        "usual": "about -150 (RL Baselines3 Zoo, SAC and TD3, 20,000 steps)",
+    },
+    "InvertedDoublePendulum-v5": {
+        "steps": 50_000,
+        "SAC": {"learning_rate": 1e-3, "learning_starts": 1_000},
+        "TD3": {"learning_rate": 1e-3, "learning_starts": 1_000, "noise": 0.1},
+        "usual": "9,300 and more once it balances (Fujimoto et al. 2018, TD3, a million steps)",
+    },
+}
+"""Task → steps, what differs from SB3's defaults, and the level that others reach."""
+
+
+def rule(replay: str) -> Any:
+    """The prioritization of a run; β goes from 0.4 to 1."""
+    import pser
+
+    return {"uniform": pser.Uniform(), "per": pser.PER(), "pser": pser.PSER()}[replay]
+
+
+def train(task: str, algorithm: str, replay: str, seed: int, steps: int) -> dict[str, Any]:
+    """One run: greedy evaluations on the way, and a longer one at its end."""
+    import gymnasium as gym
+    import torch
+    from stable_baselines3.common.callbacks import EvalCallback
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    import pser
+    from pser.integrations import sb3
+
+    torch.set_num_threads(1)
+    settings = dict(TASKS[task][algorithm])
+    noise = settings.pop("noise", None)
+    env, judge = Monitor(gym.make(task)), Monitor(gym.make(task))
+    if noise is not None:
+        size = env.action_space.shape or ()
+        settings["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, noise))
+    beta = pser.Anneal(start=0.4, end=1.0, steps=steps)
+    model = getattr(sb3, algorithm)(
+        "MlpPolicy",
+        env,
+        replay_buffer_kwargs={"prioritization": rule(replay), "beta": beta},
+        seed=seed,
+        device="cpu",
+        **settings,
+    )
+    judge.reset(seed=10_000 + seed)
+    callback = EvalCallback(judge, n_eval_episodes=10, eval_freq=max(steps // EVALUATIONS, 1), verbose=0)
+    begin = time.monotonic()
+    model.learn(steps, callback=callback)
+    seconds = time.monotonic() - begin
+    returns, _ = evaluate_policy(model, judge, n_eval_episodes=EPISODES, return_episode_rewards=True)
+    return {
+        "task": task,
+        "algorithm": algorithm,
+        "replay": replay,
+        "seed": seed,
+        "steps": steps,
+        "settings": TASKS[task][algorithm],
+        "prioritization": repr(rule(replay)),
+        "evaluation_steps": [int(step) for step in callback.evaluations_timesteps],
+        "evaluations": [float(np.mean(row)) for row in callback.evaluations_results],
+        "final_return": float(np.mean(returns)),
+        "final_episodes": EPISODES,
+        "memory": {key: float(value) for key, value in model.replay_buffer.index.stats().items()},
+        "seconds": round(seconds, 1),
+        "versions": {
+            name: version(name) for name in ("pser", "stable-baselines3", "torch", "gymnasium", "numpy")
+        },
+    }
+
+
+def path_of(folder: Path, task: str, algorithm: str, replay: str, seed: int) -> Path:
+    """Where the record of a run is."""
+    return folder / f"{task}-{algorithm}-{replay}-{seed}.json"
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """A whole record or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def run_all(options: argparse.Namespace) -> None:
+    """Every run whose record is missing, each in a process of its own."""
+    runs = itertools.product(options.seeds, options.tasks, ("SAC", "TD3"), REPLAYS)
+    missing = [
+        (task, algorithm, replay, seed)
+        for seed, task, algorithm, replay in runs
+        if not path_of(options.records, task, algorithm, replay, seed).exists()
+    ]
+    print(f"{len(missing)} runs to do", flush=True)
+
+    def one(run: tuple[str, str, str, int]) -> None:
+        command = [sys.executable, __file__, "--records", str(options.records), "--one", *map(str, run)]
+        if options.steps:
+            command += ["--steps", str(options.steps)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+        subprocess.run(command, check=True, env=environment)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, missing))
+
+
+def table(folder: Path) -> str:
+    """The page: mean over seeds, the lowest and the highest, and what the seeds allow to say."""
+    from pser.analysis.statistics.permutation import permutation_p_value
+
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    scores: dict[tuple[str, str, str], dict[int, float]] = {}
+    for record in records:
+        key = record["task"], record["algorithm"], record["replay"]
+        scores.setdefault(key, {})[record["seed"]] = record["final_return"]
+    lines = ["| task | algorithm | replay | seeds | mean return [lowest, highest] | against uniform |"]
+    lines.append("|---|---|---|---|---|---|")
+    for (task, algorithm, replay), by_seed in scores.items():
+        values, base = list(by_seed.values()), scores.get((task, algorithm, "uniform"), {})
+        against = "–"
+        if replay != "uniform" and len(base) > 1 and len(values) > 1:
+            rows = [np.array(values)], [np.array(list(base.values()))]
+            against = f"p = {permutation_p_value(*rows, np.random.default_rng(0)):.2f}"
+        spread = f"{np.mean(values):.1f} [{min(values):.1f}, {max(values):.1f}]"
+        lines.append(f"| {task} | {algorithm} | {replay} | {len(values)} | {spread} | {against} |")
+    usual = "\n".join(f"- {name}: {task['usual']}" for name, task in TASKS.items())
+    return f"""# SAC and TD3 on continuous tasks: uniform, PER and PSER
+
+Records of real runs, made by `python results/continuous/run.py` (settings in it) and kept in `records/`. The score
+of a run is the mean return of {EPISODES} greedy episodes after its last step. p: permutation test over seeds, not
+corrected for the number of rows.
+
+{chr(10).join(lines)}
+
+Levels that others reach:
+
+{usual}
+"""
+
+
+def main() -> None:
+    """Run what is missing, or one, or write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--steps", type=int, help="another budget, to try it out")
+    parser.add_argument("--records", type=Path, default=RECORDS)
+    parser.add_argument("--table", action="store_true", help="write README.md from the records")
+    parser.add_argument(
+        "--one", nargs=4, metavar=("TASK", "ALGORITHM", "REPLAY", "SEED"), help=argparse.SUPPRESS
+    )
+    options = parser.parse_args()
+    if options.one:
+        task, algorithm, replay, seed = options.one
+        record = train(task, algorithm, replay, int(seed), options.steps or TASKS[task]["steps"])
+        write(path_of(options.records, task, algorithm, replay, int(seed)), record)
+        print(f"{task} {algorithm} {replay} {seed}: {record['final_return']:.1f}", flush=True)
+    elif not options.table:
+        run_all(options)
+    if options.table:
+        (options.records.parent / "README.md").write_text(table(options.records), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
