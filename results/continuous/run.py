@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -79,9 +80,14 @@ def train(task: str, algorithm: str, replay: str, seed: int, steps: int) -> dict
         **settings,
     )
     judge.reset(seed=10_000 + seed)
-    callback = EvalCallback(judge, n_eval_episodes=10, eval_freq=max(steps // EVALUATIONS, 1), verbose=0)
     begin = time.monotonic()
-    model.learn(steps, callback=callback)
+    with (
+        tempfile.TemporaryDirectory() as logs
+    ):  # EvalCallback keeps its results only if it may also write them
+        callback = EvalCallback(
+            judge, n_eval_episodes=10, eval_freq=max(steps // EVALUATIONS, 1), log_path=logs, verbose=0
+        )
+        model.learn(steps, callback=callback)
     seconds = time.monotonic() - begin
     returns, _ = evaluate_policy(model, judge, n_eval_episodes=EPISODES, return_episode_rewards=True)
     return {
