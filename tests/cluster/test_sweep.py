@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -114,6 +115,26 @@ def test_a_stopped_sweep_stops_its_runs_with_a_checkpoint(ray, tmp_path):
     assert future.result().code == 130
     until(lambda: RunFolder(job.folder).read_status()["state"] == "stopped")
     assert checkpoints(job.folder)
+
+
+def test_the_runs_of_a_killed_sweep_end_with_it(ray, tmp_path):
+    flags = ["--envs", "gym:CartPole-v1", "--replay", "per", "--seeds", "0", "--out", str(tmp_path)]
+    address = ["--engine", "ray", "--ray-address", ray.get_runtime_context().gcs_address]
+    command = [sys.executable, "-m", "pser", "sweep", *flags, *address, "--log-period-frames", "100"]
+    run = tmp_path / "gym-CartPole-v1/PER_MaxPrio/seed-0"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        until(lambda: (run / "train.jsonl").exists() and (run / "train.jsonl").stat().st_size)
+        assert is_locked(run)
+        process.kill()
+    until(lambda: not is_locked(run))
+
+
+def is_locked(folder):
+    try:
+        with RunFolder(folder).locked():
+            return False
+    except PserError:
+        return True
 
 
 def test_a_run_waits_until_there_is_room(ray, tmp_path):
