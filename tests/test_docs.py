@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EVERY_PAGE = sorted(DOCS.rglob("*.md"))
-NEED_MORE = {"stable-baselines3.md", "torchrl.md", "tianshou.md", "rllib.md", "offline-data.md"}
+NEED_MORE = {"stable-baselines3.md", "torchrl.md", "tianshou.md", "rllib.md", "offline-data.md", "jax.md"}
 """Pages whose code needs a library that is not among the extras; tests/integrations holds them."""
 PAGES = [
     page

@@ -90,3 +90,10 @@ def test_the_recurrent_example_solves_its_task_and_without_memory_it_cannot(opti
     score = float(re.search(r"mean return over seeds: (-?\d\.\d+)", printed).group(1))
     assert score > 0.9 if solved else abs(score) < 0.3
     assert len((ROOT / "examples" / "recurrent_dqn.py").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_jax_example_runs():
+    for module in ("jax", "flax", "optax"):
+        pytest.importorskip(module)
+    printed = run(ROOT / "examples" / "jax_dqn.py", "1100")
+    assert re.search(r"mean return over 20 episodes: \d", printed)
