@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-asan fuzz test-tsan test-compilers test-thorough mutants torture lint format demo bench bench-train drift stress docs docs-serve clean
+.PHONY: help build test test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture lint format demo bench bench-train drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -79,6 +79,10 @@ test-tsan: .stamps/tsan  ## Run the thread tests against a thread-sanitized kern
 
 test-compilers: .stamps/kernels  ## Build with GCC 11, GCC 12, clang and for aarch64: no warning, tests pass, the same bits
 	.venv-kernels/bin/python tests/compilers/compare.py
+
+# WHEEL_TESTS=tests/memory/test_ring.py tests only that
+wheels: | $(BIN)/python  ## Build manylinux wheels into dist/, check them, test each Python's in a clean environment
+	$(BIN)/python tests/wheels/run.py $(WHEEL_TESTS)
 
 mutants: .stamps/build  ## Put small faults into a copy of the source: each must meet a failing test (tens of minutes)
 	$(BIN)/python tests/mutants/meet.py
