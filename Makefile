@@ -31,8 +31,9 @@ $(BIN)/python:
 
 build: .stamps/build  ## Build the kernel and install the package with all extras into .venv
 
-test: .stamps/build  ## Run the test suite
-	$(BIN)/python -m pytest
+# A file's tests stay in one process, for what they share.
+test: .stamps/build  ## Run the test suite, on two cores
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-thorough: .stamps/build  ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest tests/memory
@@ -54,7 +55,7 @@ KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_le
 	@touch $@
 
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
-	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	PSER_EXPECT_SANITIZER=address PYTHONPATH=build/kernel-asan .venv-kernels/bin/python -m pytest $(KERNEL_TESTS)
 
 # FUZZ=--seconds=3600, FUZZ="--seed=5 --inputs=1000000 --seconds=1e9", FUZZ="--seed=5 --only=1234"
