@@ -60,7 +60,9 @@ def test_a_stream_that_is_cut_is_refused():
             read_container(io.BytesIO(stream.getvalue()[:length]))
 
 
-@pytest.mark.parametrize("place", [None, 3, io.StringIO(), "a\0b", b"bytes"], ids=["nothing", "number", "text", "nul", "bytes"])
+@pytest.mark.parametrize(
+    "place", [None, 3, io.StringIO(), "a\0b", b"bytes"], ids=["nothing", "number", "text", "nul", "bytes"]
+)
 def test_a_place_that_is_neither_path_nor_stream_of_bytes_is_refused_in_one_line(place):
     for call in (
         memory().save,

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import threading
 import time
 from concurrent.futures import Future, wait
@@ -136,6 +137,9 @@ def _carry_out(text: str, directory: str) -> tuple[int, str]:
     """On the worker: the job in a process of its own, which goes on with what an earlier attempt left."""
     import ray
 
+    # Whoever starts a sweep in the background of a shell makes it, and its workers, deaf to interrupts, and a
+    # cancellation is one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     job = Job.from_json(text)
     with contextlib.suppress(OSError):
         os.chdir(directory)  # where a network of one's own may be imported from, if the machine has it
