@@ -120,6 +120,33 @@ def test_long_play_gives_what_plain_frames_give(dtype):
         assert np.array_equal(one, other)
 
 
+class FlickerGame(FrameGame):
+    """The same part of the screen is new at each step: every delta is as large, so no new key is ever worth it."""
+
+    def frame(self):
+        """A still picture but for its upper 40%."""
+        if not hasattr(self, "still"):
+            self.still = super().frame()
+        screen, rows = self.still.copy(), 2 * len(self.still) // 5
+        screen[:rows] = self.rng.integers(0, 256, screen[:rows].shape)
+        return screen
+
+
+@pytest.mark.parametrize("limit", [None, 200_000])
+def test_a_key_frame_lives_as_long_as_any_frame_that_refers_to_it(limit):
+    """Keys are as old as they may be, far older than the margin of the ring, and their chunks are wanted again."""
+    frames = pser.Frames((20, 32), stack=1, compress=True, capacity_bytes=limit)
+    plain = pser.ReplayMemory(500, pser.Frames((20, 32), stack=1), seed=1)
+    small = pser.ReplayMemory(500, frames, seed=1)
+    game, rng = FlickerGame((20, 32), stack=1), np.random.default_rng(0)
+    for _ in range(30):
+        play([plain, small], [game], 67, rng, ends=[""])
+        ids = np.arange(small.index.oldest_id, small.index.next_id)
+        for one, other in zip(plain[ids][:4], small[ids][:4], strict=True):
+            assert np.array_equal(one, other)
+    assert len(small) == 500 if limit is None else 100 < len(small) < 500
+
+
 def test_frames_that_change_little_take_a_fraction_of_their_size():
     memory = pser.ReplayMemory(2_000, pser.Frames((84, 84), compress=True), seed=0)
     play([memory], [ScreenGame((84, 84), changes=4, cut=0.0)], 5_000, np.random.default_rng(0), ends=[""])
