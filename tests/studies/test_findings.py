@@ -1,13 +1,14 @@
 """The page of findings: what it says follows from the records, and the pages in the repository are up to date."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from pser.studies import check
+from pser.studies import check, report
 from pser.studies.findings import END, PAGES, START, all_results, render, with_summary, write_findings
 from pser.studies.results import results_of
-from pser.studies.telling import answer, sentence
+from pser.studies.telling import answer, probability_text, sentence
 
 from .synthetic import records, small_study
 
@@ -21,14 +22,14 @@ def told(levels, seeds=4):
 
 def test_a_shown_difference_is_told_with_its_certainty():
     results = told({"pser": [5, 6, 7, 8], "uniform": [1, 2, 3, 4]})
-    assert answer(results) == "Pser beats uniform (p = 0.00041, corrected)."
+    assert answer(results) == "`pser` beats `uniform` (p = 0.00041, corrected)."
     assert sentence(results.tested[0]).startswith("Yes: a run of pser scores higher")
-    assert "probability 1.00 [1.00, 1.00] (16 runs on 2 games, p = 0.00041" in sentence(results.tested[0])
+    assert "probability 1.00 (16 runs on 2 games, p = 0.00041" in sentence(results.tested[0])
 
 
 def test_the_reverse_is_told_from_the_side_that_is_ahead():
     results = told({"uniform": [5, 6, 7, 8], "pser": [1, 2, 3, 4]})
-    assert answer(results).startswith("Uniform beats pser")
+    assert answer(results).startswith("`uniform` beats `pser`")
     assert sentence(results.tested[0]).startswith("No, the reverse")
 
 
@@ -43,6 +44,15 @@ def test_few_runs_are_called_few():
     assert answer(results) == "1 of 1 comparisons cannot be told from so few runs."
     assert "even a clean sweep of these 4 runs would come by luck once in 2" in sentence(results.tested[0])
     assert answer(told({})) == "Not known yet: no run has finished."
+
+
+def test_an_interval_is_given_only_where_the_runs_carry_one():
+    level = told({"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]})
+    assert re.search(r"probability 0\.\d\d \[0\.\d\d, \d\.\d\d\] \(16 runs", sentence(level.tested[0]))
+    for levels in ({"pser": [5, 6, 7, 8], "uniform": [1, 2, 3, 4]}, {"pser": [5], "uniform": [1]}):
+        (tested,) = told(levels).tested
+        assert probability_text(tested) == "1.00"
+        assert "[" not in report.tested_table(told(levels))
 
 
 def test_the_published_moving_average_is_over_episodes():

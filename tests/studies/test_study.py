@@ -8,7 +8,7 @@ from pser.studies.declaration import declaration
 from pser.studies.figures import looks
 from pser.studies.study import Arm, Contrast, Game
 
-from .synthetic import small_study
+from .synthetic import records, small_study
 
 
 def test_the_first_seed_of_everything_comes_before_any_second():
@@ -33,6 +33,43 @@ def test_arms_and_games_may_have_more_seeds():
         for arm in ("a", "b")
     }
     assert list(counts.values()) == [3, 2, 4, 4]
+
+
+def three_arms(**changes):
+    arms = (
+        Arm(name="main", about="", settings={"replay": "pser"}, seeds=4),
+        Arm(name="first", about="", settings={"replay": "per"}),
+        Arm(name="second", about="", settings={"replay": "uniform"}),
+    )
+    return small_study(seeds=2, arms=arms, contrasts=(), best_other_seeds=4, **changes)
+
+
+def seeds_of(runs, arm):
+    return {run.game.env: sum(r.arm.name == arm and r.game == run.game for r in runs) for run in runs}
+
+
+def test_the_best_other_arm_gets_more_seeds_once_all_have_theirs():
+    study = three_arms()
+    levels = {"main": [9, 9], "first": [1, 2], "second": [3, 4]}
+    found = records(study, levels)
+    assert study.best_other(found) is study.arms[2]
+    assert set(seeds_of(study.runs(found), "second").values()) == {4}
+    assert set(seeds_of(study.runs(found), "first").values()) == {2}
+    found.popitem()  # one run of the second arm is missing
+    assert study.best_other(found) is None
+    assert set(seeds_of(study.runs(found), "second").values()) == {2}
+
+
+def test_seeds_that_were_added_do_not_choose_another_arm():
+    study = three_arms()
+    found = records(study, {"main": [9] * 4, "first": [1, 2], "second": [3, 4, -50, -50]})
+    assert study.best_other(found) is study.arms[2]
+
+
+def test_named_seeds_choose_no_arm():
+    study = three_arms()
+    found = records(study, {"main": [9, 9], "first": [1, 2], "second": [3, 4]})
+    assert len(study.runs(found, seeds=2)) == 12
 
 
 def test_more_seeds_top_every_arm_up():
@@ -99,7 +136,9 @@ def test_a_part_of_a_study_keeps_the_contrasts_it_can_answer():
 
 def test_a_file_of_ones_own_declares_a_study(tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text("from tests.studies.synthetic import small_study\nSTUDY = small_study(name='mine')\n")
+    path.write_text(
+        "from tests.studies.synthetic import records, small_study\nSTUDY = small_study(name='mine')\n"
+    )
     assert find_study(str(path)).name == "mine"
     path.write_text("STUDY = 1\n")
     with pytest.raises(PserError, match="must declare STUDY"):

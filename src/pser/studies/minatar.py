@@ -40,6 +40,7 @@ STUDY = Study(
         Game(env="minatar:space_invaders"),
     ),
     seeds=3,
+    best_other_seeds=MAIN,
     settings=BASE,
     contrasts=(
         Contrast(arm="pser", against="per", asks="Is PSER as published better than PER?"),

@@ -12,7 +12,7 @@ from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
 from pser.studies.sources import source_table
 from pser.studies.study import Arm, Contrast, Study
-from pser.studies.telling import answer
+from pser.studies.telling import answer, probability_text
 
 
 def write_report(study: Study, records: Mapping[str, Record], folder: Path, seeds: int | None = None) -> Path:
@@ -63,7 +63,8 @@ def render(results: Results, figures: list[str]) -> str:
         *([study.tell(results).details] if study.tell and results.records else []),
         *([tested_table(results)] if study.contrasts else []),
         f"*Measure*: {study.measure.about}. *Test*: {TEST}. *Probability*: that a run of the first arm scores "
-        "higher than one of the second on the same game, averaged over games, with its 95% bootstrap interval.",
+        "higher than one of the second on the same game, averaged over games, with its 95% bootstrap interval "
+        "(none where the runs are too few for one, or swept clean).",
         "## To keep in mind",
         "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.stopping}")),
         "## Measure of each arm",
@@ -113,12 +114,11 @@ def _arms(contrast: Contrast) -> str:
 
 
 def _tested_row(tested: Tested) -> list[str]:
-    probability = tested.probability
     return [
         tested.contrast.asks,
         _arms(tested.contrast),
         tested.verdict,
-        f"{probability.value:.2f} [{probability.low:.2f}, {probability.high:.2f}]",
+        probability_text(tested),
         f"{tested.p_value:.3f} ({tested.corrected:.3f})",
         f"{tested.wins} of {len(tested.games)}",
         str(tested.seeds),

@@ -98,6 +98,9 @@ class Study:
     """When the study ends, whatever it shows."""
     core_hours: float
     """About what all its runs take."""
+    best_other_seeds: int | None = None
+    """Seeds of one arm more: of those without a number of their own, the one that ranks highest once all of the
+    study's seeds are there; None: no arm is chosen."""
     tell: "Callable[[Results], Told] | None" = None
     """What the records say, where it is more than the contrasts."""
 
@@ -117,8 +120,34 @@ class Study:
 
         `records` holds what is finished, by path, for studies that choose their next runs by it.
         """
-        del records
-        return list(self._grid(seeds))
+        planned = list(self._grid(seeds))
+        if seeds is None and self.best_other_seeds is not None:
+            best = self.best_other(records)
+            if best is not None:
+                extended = replace(best, seeds=self.best_other_seeds)
+                arms = tuple(extended if arm == best else arm for arm in self.arms)
+                planned = list(replace(self, arms=arms)._grid(None))
+        return planned
+
+    def best_other(self, records: "Mapping[str, Record]") -> Arm | None:
+        """Of the arms without a number of seeds of their own, the one with the best mean rank over the games, all by
+        their first seeds alone; None as long as one of these runs is missing. Of equals the first."""
+        from pser.analysis.statistics.ranks import mean_ranks
+
+        others = [arm for arm in self.arms if arm.seeds is None]
+        table = []
+        for game in self.games:
+            row = []
+            for arm in others:
+                paths = [Planned(game, arm, seed).path for seed in range(self.seeds)]
+                made = [self.measure.compute(records[path].curve) for path in paths if path in records]
+                values = [value for value in made if value is not None]
+                if len(values) < self.seeds:
+                    return None
+                row.append(sum(values) / len(values))
+            table.append(row)
+        ranks = mean_ranks(table)
+        return others[ranks.index(min(ranks))]
 
     def _grid(self, seeds: int | None) -> Iterable[Planned]:
         counts = {

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from pser.analysis.statistics.bootstrap import Estimate
 from pser.studies.results import SHOWN, Results, Tested
 
 
@@ -44,13 +43,13 @@ def _ahead(tested: Tested) -> str:
     arm, against = tested.contrast.arm, tested.contrast.against
     if tested.verdict == "lower":
         arm, against = against, arm
-    return f"{arm} beats {against} (p = {tested.corrected:.2g}, corrected)"
+    return f"`{arm}` beats `{against}` (p = {tested.corrected:.2g}, corrected)"
 
 
 def sentence(tested: Tested) -> str:
     """One contrast's answer, and how sure it is."""
     arm, against = tested.contrast.arm, tested.contrast.against
-    chance = _interval(tested.probability)
+    chance = probability_text(tested)
     told = f"a run of {arm} scores higher than one of {against} with probability {chance}"
     scope = (
         f"{tested.runs} runs on {len(tested.games)} game{'s' if len(tested.games) > 1 else ''}, "
@@ -69,5 +68,13 @@ def sentence(tested: Tested) -> str:
     return f"No difference shown: {told} ({scope})."
 
 
-def _interval(value: Estimate) -> str:
+def probability_text(tested: Tested) -> str:
+    """The probability of a higher score, and its interval where these runs can give one.
+
+    Resampling a clean sweep, or so few runs that no arrangement of them could show a difference, gives an interval
+    that says more than the runs do.
+    """
+    value = tested.probability
+    if value.collapsed or tested.smallest >= SHOWN:
+        return f"{value.value:.2f}"
     return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"

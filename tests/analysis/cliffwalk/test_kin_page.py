@@ -17,6 +17,8 @@ ROWS = {
     "PSER ρ = 0.4, η = 0.7, maximal at first": (Agent(name="pser", rho=0.4, eta=0.7, decay="max"), "max"),
     "reward back-propagation": (Agent(name="backprop"), "max"),
     "transition sequences, joined at equal states": (Agent(name="sequences"), "max"),
+    "ReaPER, ω = 0.2": (Agent(name="reaper"), "max"),
+    "introspective replay, runs of 10 steps": (Agent(name="ier"), "max"),
     "episodic backward update, β = 0.5": (Agent(name="ebu"), "max"),
     "prioritized sweeping (has a model)": (Agent(name="sweeping"), "max"),
 }

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pser.learner.kin.reaper import Episodes, raw_priorities, reliability
+from pser.learner.kin.reaper import Episodes
+from pser.learner.kin.reliability import raw_priorities, reliability
 from pser.learner.kin.rules import ReaPER
 
 

@@ -60,6 +60,46 @@ def test_the_backward_update_learns_a_whole_episode_towards_fixed_targets():
     )
 
 
+def test_reliability_falls_with_the_surprise_that_lies_ahead():
+    """After one replay of the reward, drawn frequencies are |δ|^α·R^ω, computed step by step."""
+    chain, settings = chain_of(4), TabularSettings()
+    lessons, told = kin.reaper(chain, np.random.default_rng(0), settings)
+    size = [1.0] * len(chain.pair)
+    rng = np.random.default_rng(1)
+    for at in rng.integers(len(size), size=20):
+        td = float(rng.normal())
+        told(int(at), td)
+        size[at] = abs(td) + settings.eps
+    weight = []
+    for start, end in zip(chain.starts, chain.ends, strict=True):
+        for at in range(start, end + 1):
+            later = sum(size[step] for step in range(at + 1, end + 1))
+            reliable = 1 - later / sum(size[step] for step in range(start, end + 1))
+            weight.append(size[at] ** settings.alpha * reliable**0.2)
+    draws = 40_000
+    counts = np.bincount([next(lessons)[0] for _ in range(draws)], minlength=len(size))
+    expected = draws * np.array(weight) / sum(weight)
+    assert ((counts - expected) ** 2 / expected).sum() < len(size) + 6 * (2 * len(size)) ** 0.5
+
+
+def test_introspective_replay_runs_backward_from_the_largest_surprise():
+    chain = chain_of(4)
+    lessons, told = kin.ier(chain, 3)
+    count = len(chain.pair)
+    seen = []
+    for _ in range(count):  # first everything once, newest first
+        at, target = next(lessons)
+        assert target is None
+        seen.append(at)
+        told(at, 0.1)
+    assert seen == list(range(count - 1, -1, -1))
+    told(7, -5.0)
+    assert [next(lessons)[0] for _ in range(3)] == [7, 6, 5]
+    told(7, 0.0)
+    told(1, 2.0)
+    assert [next(lessons)[0] for _ in range(2)] == [1, 0]
+
+
 @pytest.mark.parametrize("name", KIN)
 def test_every_kin_learns_the_values(name):
     run = run_agent(Agent(name=name), "max", 4, 0, TabularSettings())

@@ -17,24 +17,10 @@ import pser
 from pser.env.game import Game
 from pser.errors import require
 from pser.learner.agent import Agent, Floats, Ints
+from pser.learner.kin.reliability import Reals, raw_priorities
 from pser.learner.kin.rules import ReaPER
 from pser.learner.replay import MemoryReplay, build_memory
 from pser.learner.settings import TrainSettings
-
-Reals = NDArray[np.float64]
-
-
-def reliability(sizes: Reals) -> Reals:
-    """R_t = 1 − Σ_{i>t} |δ_i| / Σ_i |δ_i| of one episode; all 1 if nothing surprises."""
-    total = sizes.sum()
-    if total <= 0.0:
-        return np.ones_like(sizes)
-    return np.asarray(np.cumsum(sizes) / total)
-
-
-def raw_priorities(sizes: Reals, rule: ReaPER) -> Reals:
-    """p with p^α = |δ|^α·R^ω, for the transitions of one episode."""
-    return np.asarray(sizes * reliability(sizes) ** (rule.omega / rule.alpha))
 
 
 class Episodes:

@@ -1,11 +1,11 @@
-"""Kin of PSER on the Blind Cliffwalk: reward back-propagation, episodic backward update, transition sequences.
+"""Kin of PSER on the Blind Cliffwalk: backward walks of priority, of targets, of whole batches.
 
 Each is a stream of targets: which transition is learned from next, and towards what. Every replayed transition counts
 as one iteration, as for the other agents. The rules and their sources are those of `pser.learner.kin`.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 import pser
 from pser.env.blind_cliffwalk import ExhaustiveMemory, discount, optimal_values
 from pser.learner.kin.library import Library
-from pser.learner.kin.rules import BackwardUpdate, RewardBackprop, Sequences
+from pser.learner.kin.reliability import raw_priorities
+from pser.learner.kin.rules import BackwardUpdate, ReaPER, RewardBackprop, Sequences
 from pser.learner.kin.targets import backward_targets
 from pser.learner.kin.walkers import Walkers
-from pser.learner.tabular.q_learning import TabularRun, TabularSettings
+from pser.learner.tabular.q_learning import AgentName, TabularRun, TabularSettings
 
-KinName: TypeAlias = Literal["backprop", "ebu", "sequences"]
 Values = NDArray[np.float64]
 Lesson: TypeAlias = tuple[int, float | None]
 """A transition, and its target; None: r + γ·max_a Q(s', a) as of now."""
@@ -128,8 +128,52 @@ def sequences(chain: Chain, draws: np.random.Generator) -> tuple[Iterator[Lesson
     return lessons(), lambda at, td: library.consider(np.array([at]), np.array([td]), 0)
 
 
+def reaper(
+    chain: Chain, draws: np.random.Generator, settings: TabularSettings
+) -> tuple[Iterator[Lesson], Told]:
+    """ReaPER (Pleiss et al. 2025) with the study's α; what was never replayed counts with |δ| = 1, the largest."""
+    rule = ReaPER(alpha=settings.alpha, eps=settings.eps)
+    index = pser.PriorityIndex(len(chain.pair), pser.PER(alpha=rule.alpha, eps=0.0), seed=draws)
+    sizes = np.ones(len(chain.pair))
+    episode = np.cumsum(chain.first) - 1
+    priorities = np.concatenate(
+        [raw_priorities(sizes[chain.episode(i)], rule) for i in range(len(chain.starts))]
+    )
+    index.append(chain.first, priorities, stream=np.zeros(len(sizes), dtype=np.int64))
+
+    def lessons() -> Iterator[Lesson]:
+        while True:
+            ids, _ = index.sample(1)
+            yield int(ids[0]), None
+
+    def told(at: int, td: float) -> None:
+        sizes[at] = abs(td) + rule.eps
+        steps = chain.episode(int(episode[at]))
+        index.set_priorities(steps, raw_priorities(sizes[steps], rule))
+
+    return lessons(), told
+
+
+def ier(chain: Chain, length: int) -> tuple[Iterator[Lesson], Told]:
+    """Introspective replay (Kumar and Nagaraj 2022): runs of `length` steps backward from the largest surprise.
+
+    What was never replayed is the most surprising, the newest first; a run goes on across the starts of episodes.
+    """
+    surprise = np.full(len(chain.pair), np.inf)
+
+    def lessons() -> Iterator[Lesson]:
+        while True:
+            pivot = len(surprise) - 1 - int(surprise[::-1].argmax())
+            yield from ((at, None) for at in range(pivot, max(pivot - length, -1), -1))
+
+    def told(at: int, td: float) -> None:
+        surprise[at] = abs(td)
+
+    return lessons(), told
+
+
 def run_kin(
-    name: KinName,
+    name: AgentName,
     memory: ExhaustiveMemory,
     draws: np.random.Generator,
     settings: TabularSettings,
@@ -138,10 +182,14 @@ def run_kin(
     """One run until the error has crossed every threshold, or the cap."""
     chain, truth = Chain(memory), optimal_values(memory.states).ravel()
     values = np.zeros_like(truth)
-    if name == "ebu":
-        lessons, told = ebu(chain, draws, values)
-    else:
-        lessons, told = (backprop if name == "backprop" else sequences)(chain, draws)
+    kin: dict[str, Callable[[], tuple[Iterator[Lesson], Told]]] = {
+        "backprop": lambda: backprop(chain, draws),
+        "ebu": lambda: ebu(chain, draws, values),
+        "sequences": lambda: sequences(chain, draws),
+        "reaper": lambda: reaper(chain, draws, settings),
+        "ier": lambda: ier(chain, Sequences().sequence_length),
+    }
+    lessons, told = kin[name]()
     error = float(np.mean(truth**2))
     curve, crossings = [error], list[int]()
     first_reward, iteration = None, 0

@@ -19,11 +19,21 @@ from pser.env.blind_cliffwalk import ExhaustiveMemory, discount, exhaustive_memo
 from pser.errors import PserError
 
 AgentName: TypeAlias = Literal[
-    "uniform", "oracle", "per", "pser", "sweeping", "backward", "backprop", "ebu", "sequences"
+    "uniform",
+    "oracle",
+    "per",
+    "pser",
+    "sweeping",
+    "backward",
+    "backprop",
+    "ebu",
+    "sequences",
+    "reaper",
+    "ier",
 ]
 Init: TypeAlias = Literal["max", "eps", "current_td"]
 INITS: tuple[Init, ...] = ("max", "eps", "current_td")
-KIN: tuple[AgentName, ...] = ("backprop", "ebu", "sequences")
+KIN: tuple[AgentName, ...] = ("backprop", "ebu", "sequences", "reaper", "ier")
 WITHOUT_PRIORITIES: frozenset[str] = frozenset({"uniform", "oracle", "backward", *KIN})
 """Agents for which the initial priorities mean nothing: one run stands for every initialisation."""
 DRAWS_PER_BLOCK = 1 << 15
@@ -67,6 +77,8 @@ class Agent:
             "backprop": "Reward back-propagation",
             "ebu": "Episodic backward update",
             "sequences": "Transition sequences",
+            "reaper": "ReaPER",
+            "ier": "Introspective replay",
         }
         if self.rho == 0.0:
             return f"PER with η={self.eta:g}"
@@ -198,7 +210,7 @@ def run_agent(agent: Agent, init: Init, states: int, seed: int, settings: Tabula
         from pser.learner.tabular.greedy import run_greedy
 
         return run_greedy(agent.name, init, memory, draws, settings, max_iterations)
-    if agent.name in ("backprop", "ebu", "sequences"):
+    if agent.name in KIN:
         from pser.learner.tabular.kin import run_kin
 
         return run_kin(agent.name, memory, draws, settings, max_iterations)
