@@ -37,7 +37,8 @@ class Settings:
     jobs: int = 0
     """Processes; 0 takes one per core. The results do not depend on it."""
     kin: bool = False
-    """Run kin of PSER as well: reward back-propagation, episodic backward update, transition sequences, ReaPER, introspective replay."""
+    """Run kin of PSER as well: reward back-propagation, episodic backward update, transition sequences, ReaPER,
+    introspective replay."""
     quick: bool = False
     """A small version (8 and 10 states, 3 seeds) that ends within seconds."""
     curve_tolerance: float = 0.02
