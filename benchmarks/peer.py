@@ -12,10 +12,12 @@ if TYPE_CHECKING:  # the command itself runs without NumPy
 Case = Callable[[int], object]
 """One iteration of what is timed; its argument counts iterations, to cycle through prepared inputs."""
 
-Scenario = Literal["index", "index-10m", "memory", "vector", "sequences", "train", "atari"]
+Scenario = Literal["index", "index-10m", "streams", "cold", "memory", "vector", "sequences", "train", "atari"]
 """
 index      priorities only, no storage: `learn PER`, `learn PSER W=5`, `learn PSER W=20`, `sample`, `update`
 index-10m  the same at ten times the capacity
+streams    priorities of 64 streams that step together: `learn PER`, `learn PSER W=5`, and these with batches of 512
+cold       learn steps of one and of 64 streams, each after a network's gradient step
 memory     whole transitions, one environment: the same cases and `add`
 vector     whole transitions, 64 environments: `add`
 sequences  32 windows of 40 steps inside an episode each: `learn`, `sample`

@@ -1,6 +1,8 @@
 """The settings of the run that every library shares."""
 
 BATCH = 32
+LARGE_BATCH = 512
+STREAMS = 64
 ALPHA = 0.5
 BETA = 0.5
 EPS = 1e-4

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.settings import BATCH, FRAME, POOL, SEQUENCE_STEPS, SEQUENCES, STACK
+from benchmarks.settings import BATCH, FRAME, LARGE_BATCH, POOL, SEQUENCE_STEPS, SEQUENCES, STACK
 
 
 class Transitions(NamedTuple):
@@ -72,6 +72,13 @@ class Workload:
         """(POOL, BATCH) signed TD errors, as a network would return them."""
         rng = self._rng(2)
         return (rng.exponential(1.0, (POOL, BATCH)) * rng.choice([-1, 1], (POOL, BATCH))).astype(np.float32)
+
+    @cached_property
+    def large_td_errors(self) -> NDArray[np.float32]:
+        """(POOL, LARGE_BATCH) signed TD errors."""
+        rng = self._rng(9)
+        signs = rng.choice([-1, 1], (POOL, LARGE_BATCH))
+        return (rng.exponential(1.0, (POOL, LARGE_BATCH)) * signs).astype(np.float32)
 
     @cached_property
     def sequence_errors(self) -> NDArray[np.float32]:

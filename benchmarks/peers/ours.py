@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 import pser
+from benchmarks.cold import AfterNetwork
 from benchmarks.peer import Case, Scenario
 from benchmarks.settings import (
     ALPHA,
@@ -21,6 +23,7 @@ from benchmarks.settings import (
     SEQUENCE_STEPS,
     SEQUENCES,
     STACK,
+    STREAMS,
 )
 from benchmarks.workload import Workload
 
@@ -32,11 +35,28 @@ def _pser(window: int, rho: float = RHO, alpha: float = ALPHA) -> pser.PSER:
     return pser.PSER(alpha=alpha, eps=EPS, eta=ETA, rho=rho, window=window, decay_on_insert=False)
 
 
-def _filled_index(load: Workload, prioritization: pser.Prioritization) -> pser.PriorityIndex:
-    index = pser.PriorityIndex(load.capacity, prioritization, seed=0)
-    for rows in np.split(np.arange(load.capacity), 100):
-        index.append(load.starts[rows], load.fill_errors[rows] + EPS, stream=np.zeros(len(rows), np.int64))
+def _filled_index(
+    load: Workload, prioritization: pser.Prioritization, streams: int = 1
+) -> pser.PriorityIndex:
+    index = pser.PriorityIndex(load.capacity, prioritization, streams, seed=0)
+    steps = load.capacity // streams
+    # Stream e plays the e-th part of the transitions; all streams step together.
+    starts = load.starts[: steps * streams].reshape(streams, steps).T.reshape(-1)
+    starts[:streams] = True
+    priorities = load.fill_errors[: steps * streams] + EPS
+    for rows in np.array_split(np.arange(steps * streams), 100):
+        index.append(starts[rows], priorities[rows], stream=rows % streams)
     return index
+
+
+def _learn(index: pser.PriorityIndex, td_errors: NDArray[np.float32]) -> Case:
+    size = td_errors.shape[1]
+
+    def step(i: int) -> None:
+        ids, _ = index.sample(size, beta=BETA)
+        index.update(ids, td_errors[i % POOL])
+
+    return step
 
 
 def _filled_memory(load: Workload, prioritization: pser.Prioritization) -> pser.ReplayMemory:
@@ -67,6 +87,10 @@ class Ours:
         """Cases of a scenario."""
         if scenario in ("index", "index-10m"):
             return self._index(load)
+        if scenario == "streams":
+            return self._streams(load)
+        if scenario == "cold":
+            return self._cold(load)
         if scenario == "memory":
             return self._memory(load)
         if scenario == "vector":
@@ -78,22 +102,35 @@ class Ours:
     def _index(self, load: Workload) -> Mapping[str, Case]:
         errors, batches = load.td_errors, load.batches
         per = _filled_index(load, PER)
-
-        def learn(index: pser.PriorityIndex) -> Case:
-            def step(i: int) -> None:
-                ids, _ = index.sample(BATCH, beta=BETA)
-                index.update(ids, errors[i % POOL])
-
-            return step
-
         return {
-            "learn PER": learn(per),
-            "learn PSER W=5": learn(_filled_index(load, _pser(5))),
-            "learn PSER W=20": learn(_filled_index(load, _pser(20))),
-            "learn PSER W=20 ρ=0.8": learn(_filled_index(load, _pser(20, rho=0.8))),
-            "learn PSER W=5 α=0.6": learn(_filled_index(load, _pser(5, alpha=0.6))),
+            "learn PER": _learn(per, errors),
+            "learn PSER W=5": _learn(_filled_index(load, _pser(5)), errors),
+            "learn PSER W=20": _learn(_filled_index(load, _pser(20)), errors),
+            "learn PSER W=20 ρ=0.8": _learn(_filled_index(load, _pser(20, rho=0.8)), errors),
+            "learn PSER W=5 α=0.6": _learn(_filled_index(load, _pser(5, alpha=0.6)), errors),
             "sample": lambda i: per.sample(BATCH, beta=BETA),
             "update": lambda i: per.update(batches[i % POOL], errors[i % POOL]),
+        }
+
+    def _streams(self, load: Workload) -> Mapping[str, Case]:
+        per, decaying = (_filled_index(load, rule, STREAMS) for rule in (PER, _pser(5)))
+        return {
+            "learn PER": _learn(per, load.td_errors),
+            "learn PSER W=5": _learn(decaying, load.td_errors),
+            "learn PER, batch 512": _learn(per, load.large_td_errors),
+            "learn PSER W=5, batch 512": _learn(decaying, load.large_td_errors),
+        }
+
+    def _cold(self, load: Workload) -> Mapping[str, Case]:
+        def learn(rule: pser.Prioritization, streams: int = 1) -> Case:
+            return AfterNetwork(_learn(_filled_index(load, rule, streams), load.td_errors))
+
+        return {
+            "learn PER": learn(PER),
+            "learn PSER W=5": learn(_pser(5)),
+            "learn PSER W=20 ρ=0.8": learn(_pser(20, rho=0.8)),
+            "learn PER, 64 streams": learn(PER, STREAMS),
+            "learn PSER W=5, 64 streams": learn(_pser(5), STREAMS),
         }
 
     def _memory(self, load: Workload) -> Mapping[str, Case]:
