@@ -141,6 +141,18 @@ class Entry:
     source: str = "own"  # what last determined its priority: "own", "retained" or "decayed"
 
 
+def cell_of(slot: int, capacity: int, streams: int) -> int:
+    """Where a slot lies along the mass: every 16 steps of all streams are told stream by stream.
+
+    What is left at the end of the ring, less than that, stays in the order of its slots.
+    """
+    tile, within = divmod(slot, 16 * streams)
+    if (tile + 1) * 16 * streams > capacity:
+        return slot
+    step, stream = divmod(within, streams)
+    return tile * 16 * streams + stream * 16 + step
+
+
 @dataclass
 class IndexModel:
     """What `pser.PriorityIndex` must do: a ring of priorities with per-stream, per-episode predecessors."""
@@ -270,12 +282,12 @@ class IndexModel:
     def cumulative_bounds(self) -> dict[int, tuple[float, float]]:
         """The share of the mass, from..to in [0, 1], that draws each id.
 
-        By mass, transitions lie in the order of their slots (i mod capacity); without any, by their ids.
+        By mass, transitions lie in the order of their cells; without any, by their ids.
         """
         probabilities = self.probabilities()
         order = sorted(probabilities)
         if self.rules.kind != "uniform" and self.total_mass() > 0.0:
-            order.sort(key=lambda i: i % self.capacity)
+            order.sort(key=lambda i: cell_of(i % self.capacity, self.capacity, self.num_streams))
         bounds: dict[int, tuple[float, float]] = {}
         below = 0.0
         for transition in order:

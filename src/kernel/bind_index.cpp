@@ -173,12 +173,12 @@ nb::dict index_columns(Index& self) {
     oldest = self.oldest_id();
     mass = self.masses();
     for (int64_t id = oldest; id < self.next_id(); ++id) {
-      const int64_t slot = self.slot_of(id);
-      const Record& r = self.record(slot);
+      const int64_t cell = self.cell_of(id);
+      const Record& r = self.record(cell);
       priority.push_back(r.priority);
       own_mass.push_back(r.own_mass);
       replays.push_back(r.replays());
-      back.push_back(self.back(slot));
+      back.push_back(self.back(cell));
       source.push_back(static_cast<uint8_t>(source_of(self.rules(), r)));
     }
   }
@@ -267,7 +267,7 @@ nb::object bytes_in_place(ZeroedArray<T>& array) {
 // The blocks as bytes, without a copy: what saving writes and loading fills.
 nb::object index_blocks(Index& self) { return bytes_in_place(self.blocks()); }
 
-// Likewise what came by decay in each slot; None if the rules do not keep it apart.
+// Likewise what came by decay in each cell; None if the rules do not keep it apart.
 nb::object index_decayed_parts(Index& self) {
   return self.rules().retain_decayed ? bytes_in_place(self.decayed_parts()) : nb::none();
 }
@@ -336,6 +336,12 @@ void bind_index(nb::module_& m) {
              Locked locked(i);
              return i.broken_invariant();
            })
+      .def("take_slot_order",
+           [](Index& i, int64_t slots) {
+             if (slots < 0 || slots > i.capacity()) throw Error("the saved slots are more than there are");
+             Locked locked(i);
+             i.take_slot_order(slots);
+           })
       .def("get_state", &index_get_state)
       .def("set_state", &index_set_state)
       .def("blocks", &index_blocks)
@@ -352,6 +358,10 @@ void bind_index(nb::module_& m) {
       .def_prop_ro("size", [](const Index& i) { return i.published().size.load(); })
       .def_prop_ro("max_priority", [](const Index& i) { return i.published().max_priority.load(); })
       .def_prop_ro("total_mass", [](const Index& i) { return i.published().total_mass.load(); });
+
+  // How the slots of so many transitions and streams lie in the blocks.
+  m.def("is_tiled", [](int64_t capacity, int64_t streams) { return Tiles(capacity, streams).any(); });
+  m.def("used_cells", [](int64_t capacity, int64_t streams, int64_t slots) { return Tiles(capacity, streams).cells(slots); });
 
   // Before a fork; returns which were taken. The others are lost to the child.
   m.def("lock_all", [](const std::vector<Index*>& indexes, int64_t patience_ms) {

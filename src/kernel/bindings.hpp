@@ -35,6 +35,7 @@ std::unique_ptr<Column> make_column(nanobind::dict description, PinnedArrays& ar
 
 void bind_index(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
+void bind_intake(nanobind::module_& m);
 void bind_tabular(nanobind::module_& m);
 void bind_rmsprop(nanobind::module_& m);
 void bind_planes(nanobind::module_& m);

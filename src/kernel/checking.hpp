@@ -22,24 +22,23 @@ class Checking : public Updating {
     return broken_record();
   }
 
-  // The same of what a slot holds.
+  // The same of what a cell holds.
   std::string broken_record() const {
-    const int64_t used = std::min(next_id(), capacity());
-    for (int64_t slot = 0; slot < (used + kFan - 1) / kFan * kFan; ++slot) {  // whole blocks
-      const Record& r = record(slot);
-      if (slot >= capacity() || !is_live(slot)) {
-        if (mass(slot) != 0.0) return "an empty slot has no mass";
+    for (int64_t cell = 0; cell < used_blocks() * kFan; ++cell) {
+      const Record& r = record(cell);
+      if (cell >= capacity() || !is_live(cell)) {
+        if (mass(cell) != 0.0) return "an empty slot has no mass";
         continue;
       }
       if (!(r.priority <= p_max_ && r.priority >= p_min_))
         return "a priority lies between the least and the largest ever recorded";
-      if (back(slot) < 0 || back(slot) >= capacity() || back(slot) > id_in(slot))
+      if (back(cell) < 0 || back(cell) >= capacity() || back(cell) > id_in(cell))
         return "a predecessor lies less than a capacity back";
       const double right = rules_.kind == Kind::kProportional ? power(r.priority, rules_.alpha) : 1.0;
-      if (!(std::fabs(mass(slot) - right) <= 1e-12 * right)) return "mass is priority to the power alpha";
+      if (!(std::fabs(mass(cell) - right) <= 1e-12 * right)) return "mass is priority to the power alpha";
       if (!(r.own_mass >= 0.0f)) return "a transition's own mass is not negative";
       if (r.source() > Source::kDecayed) return "a priority has a source";
-      if (rules_.retain_decayed && !(decayed_parts_[slot] >= 0.0 && decayed_parts_[slot] <= r.priority))
+      if (rules_.retain_decayed && !(decayed_parts_[cell] >= 0.0 && decayed_parts_[cell] <= r.priority))
         return "what came by decay is no more than the priority";
     }
     return "";

@@ -15,6 +15,9 @@ namespace pser {
 // p ← max(ρ^l·p_n, p) (Eq. 6). Powers grow with what they are taken of, so it may be asked of p or of p^α.
 PSER_INLINE double decay_max(double decayed, double held) { return decayed > held ? decayed : held; }
 
+// Where Eq. 6 raises one of eight: bit i, of p_n·powers[i] against held[i].
+PSER_INLINE uint32_t raised8(const double* powers, double p, const double* held) { return exceeding8(powers, p, held); }
+
 // p ← min(ρ^l·p_n + p, p_max) (Eq. 7).
 PSER_INLINE double decay_add(double decayed, double held, double p_max) {
   const double sum = decayed + held;
@@ -22,12 +25,20 @@ PSER_INLINE double decay_add(double decayed, double held, double p_max) {
 }
 
 // ρ^l for l = 0..W, and the same to the power α: (ρ^l·p)^α = (ρ^l)^α·p^α spares a power per predecessor.
-struct DecayPowers {
+class DecayPowers {
+ public:
   explicit DecayPowers(const Rules& rules) {
     for (int32_t l = 0; l <= rules.window; ++l) {
       rho.push_back(std::pow(rules.rho, l));
       rho_alpha.push_back(power(rho.back(), rules.alpha));
     }
+    reversed_.assign(static_cast<size_t>(rules.window + 2 * kFan), 0.0);
+    for (int32_t l = 1; l <= rules.window; ++l) reversed_[static_cast<size_t>(kFan + rules.window - l)] = rho_alpha[static_cast<size_t>(l)];
+  }
+
+  // (ρ^l)^α for sixteen neighbours of which the i-th lies l = first − i steps back; 0 where l is none of 1..W.
+  PSER_INLINE const double* rho_alpha_from(int32_t first) const {
+    return reversed_.data() + kFan + static_cast<int32_t>(rho.size()) - 1 - first;
   }
 
   // The largest l ≤ W with ρ^l·p > stop: how many steps back a priority still counts.
@@ -39,6 +50,9 @@ struct DecayPowers {
   }
 
   std::vector<double> rho, rho_alpha;
+
+ private:
+  std::vector<double> reversed_;  // (ρ^W)^α … (ρ^1)^α, with zeros around
 };
 
 }  // namespace pser

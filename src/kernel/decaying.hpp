@@ -21,7 +21,7 @@ class Decaying : public Sampling {
   // One updated transition and what decays from it.
   struct Walker {
     int64_t id;
-    int64_t slot;
+    int64_t cell;
     double decaying;       // what is multiplied by ρ^l
     double decaying_mass;  // the same to the power α
     bool operator<(const Walker& other) const { return id < other.id; }
@@ -29,18 +29,16 @@ class Decaying : public Sampling {
 
   void decay_backward() {
     const auto each = [this](const auto& visit) {
-      for (const Walker& w : walkers_) walk(w, [&](int64_t slot, double decayed, int32_t) { visit(slot, decayed); });
+      for (const Walker& w : walkers_) walk(w, [&](int64_t cell, double decayed, int32_t) { visit(cell, decayed); });
     };
     if (rules_.retain_decayed)
-      each([this](int64_t slot, double decayed) { receive_part(slot, decayed); });
+      each([this](int64_t cell, double decayed) { receive_part(cell, decayed); });
     else if (rules_.add)
-      each([this](int64_t slot, double decayed) { receive(slot, decay_add(decayed, record(slot).priority, p_max_)); });
+      each([this](int64_t cell, double decayed) { receive(cell, decay_add(decayed, record(cell).priority, p_max_)); });
     else if (rules_.alpha < kCompareMasses)
-      each([this](int64_t slot, double decayed) { receive(slot, decay_max(decayed, record(slot).priority)); });
-    else if (streams() == 1)
-      for (const Walker& w : walkers_) walk_neighbours(w);
+      each([this](int64_t cell, double decayed) { receive(cell, decay_max(decayed, record(cell).priority)); });
     else
-      for (const Walker& w : walkers_) walk_by_mass(w);
+      decay_masses();
   }
 
   // Kept between calls so that no call allocates.
@@ -48,52 +46,88 @@ class Decaying : public Sampling {
 
  private:
   // The transition holds this priority from now on; if it is a larger one, it came by decay.
-  void receive(int64_t slot, double p) {
-    Record& r = record(slot);
+  void receive(int64_t cell, double p) {
+    Record& r = record(cell);
     if (!(p > r.priority)) return;
     r.priority = p;
     r.set_source(Source::kDecayed);
-    set_mass(slot, power(p, rules_.alpha));
+    set_mass(cell, power(p, rules_.alpha));
   }
 
   // retain="decayed": the decayed part d is kept apart, d ← max(d, ρ^l·p_n) or the capped sum, and p ← max(p, d).
-  void receive_part(int64_t slot, double decayed) {
-    double& d = decayed_parts_[slot];
+  void receive_part(int64_t cell, double decayed) {
+    double& d = decayed_parts_[cell];
     d = rules_.add ? decay_add(decayed, d, p_max_) : decay_max(decayed, d);
-    receive(slot, d);
+    receive(cell, d);
   }
 
-  // Eq. 6 asked of the masses, which the descent has just read; (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
-  PSER_INLINE void receive_by_mass(int64_t slot, double decayed_mass, double decayed) {
-    if (decay_max(decayed_mass, mass(slot)) == mass(slot)) return;
-    Record& r = record(slot);
-    r.priority = decayed;
-    r.set_source(Source::kDecayed);
-    // Next to zero a number has few digits left, and the power of the rounded priority is another one.
-    set_mass(slot, decayed < kFewDigits ? power(decayed, rules_.alpha) : decayed_mass);
+  // Eq. 6 for all walkers, compared by mass.
+  void decay_masses() {
+#if PSER_HAS_AVX2_BUILD
+    if (have_avx2()) return decay_masses_avx2();
+#endif
+    decay_masses_portable();
   }
+
+  void decay_masses_portable() {
+    for (const Walker& w : walkers_) walk_by_mass(w);
+  }
+#if PSER_HAS_AVX2_BUILD
+  PSER_AVX2 void decay_masses_avx2() {
+    for (const Walker& w : walkers_) walk_by_mass(w);
+  }
+#endif
 
   PSER_INLINE void walk_by_mass(const Walker& w) {
-    walk(w, [this, &w](int64_t slot, double decayed, int32_t l) {
-      receive_by_mass(slot, powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass, decayed);
+    const int32_t reach = reach_of(w);
+    const int32_t done = tiles().in_order(w.cell) ? raise_in_order(w, reach) : 0;
+    walk_on(w, done, reach, [this, &w](int64_t cell, double decayed, int32_t l) {
+      const double decayed_mass = powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass;
+      if (decay_max(decayed_mass, mass(cell)) > mass(cell)) raise(cell, decayed_mass, decayed);
     });
   }
 
-  // The same walk where one stream fills the ring: an episode lies in one piece, so it is compared leaf by leaf.
-  PSER_INLINE void walk_neighbours(const Walker& w) {
-    const int32_t reach = reach_of(w);
-    if (w.slot < reach) return walk_by_mass(w);  // around the ring's edge
-    const int64_t episode = std::min(run_before(w.slot, reach), w.id - oldest_id());
-    const auto last = static_cast<int32_t>(std::min<int64_t>(reach, episode));
-    const double* const rho_alpha = powers_.rho_alpha.data();
-    for (int32_t l = 1; l <= last;) {
-      const int64_t slot = w.slot - l;
-      const double* const held = blocks()[slot / kFan].mass;
-      int k = lane(slot);
-      for (const int32_t leaf_end = std::min(last, l + k); l <= leaf_end; ++l, --k)
-        if (decay_max(rho_alpha[l] * w.decaying_mass, held[k]) > held[k])
-          receive_by_mass(w.slot - l, rho_alpha[l] * w.decaying_mass, powers_.rho[static_cast<size_t>(l)] * w.decaying);
+  // The predecessors that lie side by side, block by block. Returns how many steps back it came.
+  PSER_INLINE int32_t raise_in_order(const Walker& w, int32_t reach) {
+    const int64_t retained = w.id - oldest_id();
+    const auto last = static_cast<int32_t>(retained >= reach * streams() ? reach : retained / streams());
+    int64_t block = w.cell / kFan;
+    int top = lane(w.cell);
+    int32_t first = top;  // cell i of the block lies first − i steps back
+    for (;;) {
+      const int run = run_down(block, top);
+      const int lowest = std::max({0, top - run, first - last});
+      raise_in_block(w, block, lowest, top, first);
+      // An episode began, or a step came out of turn; far enough; around the ring's edge.
+      if (run <= top || first >= last || block < streams()) return first - lowest;
+      block -= streams();
+      top = kFan - 1;
+      first += kFan;
     }
+  }
+
+  // Cells lowest … top of a block. The descent has just read their masses; half a block is a cache line.
+  PSER_INLINE void raise_in_block(const Walker& w, int64_t block, int lowest, int top, int32_t first) {
+    constexpr int kHalf = kFan / 2;
+    const double* const held = blocks()[block].mass;
+    const double* const powers = powers_.rho_alpha_from(first);
+    uint32_t raised = 0;
+    if (lowest < kHalf) raised = raised8(powers, w.decaying_mass, held);
+    if (top >= kHalf) raised |= raised8(powers + kHalf, w.decaying_mass, held + kHalf) << kHalf;
+    raised &= (2u << top) - (1u << lowest);
+    for (; raised != 0; raised &= raised - 1) {
+      const int i = __builtin_ctz(raised);
+      raise(block * kFan + i, powers[i] * w.decaying_mass, powers_.rho[static_cast<size_t>(first - i)] * w.decaying);
+    }
+  }
+
+  // (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
+  PSER_INLINE void raise(int64_t cell, double decayed_mass, double decayed) {
+    Record& r = record(cell);
+    r.priority = decayed;
+    r.set_source(Source::kDecayed);
+    // Next to zero a number has few digits left, and the power of the rounded priority is another one.
+    set_mass(cell, decayed < kFewDigits ? power(decayed, rules_.alpha) : decayed_mass);
   }
 
   // How many steps back the walker's priority still counts.
@@ -103,22 +137,25 @@ class Decaying : public Sampling {
     return powers_.reach(w.decaying, all_count ? rules_.decay_floor : std::max(rules_.decay_floor, p_min_));
   }
 
-  // visit(slot, ρ^l·p, l) for the predecessors within reach.
+  // visit(cell, ρ^l·p, l) for the predecessors within reach.
   template <class Visit>
   PSER_INLINE void walk(const Walker& w, const Visit& visit) {
-    const int32_t reach = reach_of(w);
-    const double* const rho = powers_.rho.data();
-    const int64_t capacity = this->capacity();
-    int64_t slot = w.slot;
-    int64_t retained = w.id - oldest_id();  // how many ids lie between here and the oldest
-    for (int32_t l = 1; l <= reach; ++l) {
-      const int64_t distance = distance_back(slot);
-      retained -= distance;
+    walk_on(w, 0, reach_of(w), visit);
+  }
+
+  // The same from the l-th predecessor on, l steps of all streams together back.
+  template <class Visit>
+  PSER_INLINE void walk_on(const Walker& w, int32_t l, int32_t reach, const Visit& visit) {
+    int64_t id = w.id - l * streams();
+    int64_t cell = l == 0 || l >= reach ? w.cell : cell_of(id);
+    while (l < reach) {
+      const int64_t distance = distance_back(cell);
+      id -= distance;
       // Decay never crosses the start of an episode, nor into transitions that were overwritten.
-      if (distance == 0 || retained < 0) break;
-      slot -= distance;
-      if (slot < 0) slot += capacity;
-      visit(slot, rho[l] * w.decaying, l);
+      if (distance == 0 || id < oldest_id()) return;
+      cell = cell_of(id);
+      ++l;
+      visit(cell, powers_.rho[static_cast<size_t>(l)] * w.decaying, l);
     }
   }
 };

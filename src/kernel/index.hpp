@@ -1,9 +1,10 @@
 // The priority index: what priority each retained transition holds, how it is sampled, updated, and decayed backward.
 //
-// One class in layers, a file each: the ring (slots), what each slot holds (priorities), drawing (sampling), the walk of a
+// One class in layers, a file each: the ring (slots), what each of them holds (priorities), drawing (sampling), the walk of a
 // decay (decaying), new priorities (updating), consistency (checking). Here: insertion, the lock, and taking over a saved state.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -46,7 +47,7 @@ class Index : public Checking {
     const double p = current_td ? priority : p_max_;
     const int64_t id = insert(stream, first, p);
     if (current_td && rules_.decay_on_insert && rules_.window > 0) {
-      walkers_.assign(1, {id, slot_of(id), p, power(p, rules_.alpha)});
+      walkers_.assign(1, {id, cell_of(id), p, power(p, rules_.alpha)});
       decay_backward();
     }
     return id;
@@ -57,11 +58,32 @@ class Index : public Checking {
     std::fill(out, out + steps, -1);
     if (id < oldest_id()) return;
     for (int64_t l = 0; l < steps; ++l) {
-      const int64_t distance = back(slot_of(id));
+      const int64_t distance = back(cell_of(id));
       id -= distance;
       if (distance == 0 || id < oldest_id()) return;
       out[l] = id;
     }
+  }
+
+  // The first slots were filled in their own order, as files of earlier versions hold them: each goes into its cell.
+  void take_slot_order(int64_t slots) {
+    if (!tiles().any()) return;
+    Block* const held = blocks().data();
+    const std::vector<Block> in_slots(held, held + (slots + kFan - 1) / kFan);
+    std::fill(held, held + in_slots.size(), Block{});
+    for (int64_t slot = 0; slot < slots; ++slot) {
+      const Block& from = in_slots[static_cast<size_t>(slot / kFan)];
+      Block& to = held[tiles().cell(slot) / kFan];
+      const int at = lane(tiles().cell(slot));
+      to.mass[at] = from.mass[lane(slot)];
+      to.back[at] = from.back[lane(slot)];
+      to.record[at] = from.record[lane(slot)];
+    }
+    if (!rules_.retain_decayed) return;
+    double* const parts = decayed_parts_.data();
+    const std::vector<double> parts_in_slots(parts, parts + slots);
+    std::fill(parts, parts + slots, 0.0);
+    for (int64_t slot = 0; slot < slots; ++slot) parts[tiles().cell(slot)] = parts_in_slots[static_cast<size_t>(slot)];
   }
 
   // Take over a saved state; `blocks` and `last_id` were already filled by the caller.
@@ -84,9 +106,8 @@ class Index : public Checking {
       for (int64_t id = oldest_id(); id < next_id(); ++id) ranks_->insert(priority_of(id), id);
     }
     if (rules_.kind == Kind::kProportional) {
-      const int64_t used = (std::min(next_id(), capacity()) + kFan - 1) / kFan;
-      sums_.touch_first(used);
-      if (minima_) minima_->touch_first(used);
+      sums_.touch_first(used_blocks());
+      if (minima_) minima_->touch_first(used_blocks());
     }
     refresh();
   }
@@ -98,12 +119,12 @@ class Index : public Checking {
     powers_ = DecayPowers(rules_);
     if (rules_.kind == Kind::kProportional)
       for (int64_t id = oldest_id(); id < next_id(); ++id) {
-        const int64_t slot = slot_of(id);
-        Record& r = record(slot);
-        const bool decayed = decayed_mass(mass(slot), r) > 0.0;
-        mass(slot) = power(r.priority, alpha);
+        const int64_t cell = cell_of(id);
+        Record& r = record(cell);
+        const bool decayed = decayed_mass(mass(cell), r) > 0.0;
+        mass(cell) = power(r.priority, alpha);
         // (p^α)^(α'/α) = p^α' holds for the own part as well; at α = 0 nobody can tell the parts apart.
-        r.own_mass = static_cast<float>(decayed && ratio > 0.0 ? std::pow(static_cast<double>(r.own_mass), ratio) : mass(slot));
+        r.own_mass = static_cast<float>(decayed && ratio > 0.0 ? std::pow(static_cast<double>(r.own_mass), ratio) : mass(cell));
       }
     rebuild();
   }
@@ -112,10 +133,10 @@ class Index : public Checking {
   // Files of the first version tell neither the least priority ever held, nor where priorities came from.
   void take_first_version() {
     for (int64_t id = oldest_id(); id < next_id(); ++id) {
-      const int64_t slot = slot_of(id);
-      Record& r = record(slot);
+      const int64_t cell = cell_of(id);
+      Record& r = record(cell);
       p_min_ = std::min(p_min_, r.priority);
-      if (rules_.kind == Kind::kProportional && decayed_mass(mass(slot), r) > 0.0) r.set_source(Source::kDecayed);
+      if (rules_.kind == Kind::kProportional && decayed_mass(mass(cell), r) > 0.0) r.set_source(Source::kDecayed);
     }
   }
 

@@ -34,6 +34,7 @@ NB_MODULE(_kernel, m) {
 
   bind_index(m);
   bind_store(m);
+  bind_intake(m);
   bind_tabular(m);
   bind_rmsprop(m);
   bind_planes(m);

@@ -1,4 +1,4 @@
-// What priority each retained transition holds: the raw p in its slot, its mass p^α in the tree that is sampled by.
+// What priority each retained transition holds: the raw p in its cell, its mass p^α in the tree that is sampled by.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Priorities : public Slots {
   double max_priority() const { return p_max_; }
   double min_priority() const { return p_min_; }
   const Published& published() const { return published_; }
-  // With retain="decayed" the part d of each slot's priority that came by decay; else empty.
+  // With retain="decayed" the part d of each cell's priority that came by decay; else empty.
   ZeroedArray<double>& decayed_parts() { return decayed_parts_; }
 
   double total_mass() const {
@@ -46,12 +46,12 @@ class Priorities : public Slots {
     return ranks_ ? ranks_->total() : sums_.root();
   }
 
-  double priority_of(int64_t id) const { return record(slot_of(id)).priority; }
+  double priority_of(int64_t id) const { return record(cell_of(id)).priority; }
 
   double probability_of(int64_t id) {
     const double total = total_mass();
     if (rules_.kind == Kind::kUniform || !(total > 0.0)) return 1.0 / static_cast<double>(size());
-    return (ranks_ ? ranks_->mass(priority_of(id)) : mass(slot_of(id))) / total;
+    return (ranks_ ? ranks_->mass(priority_of(id)) : mass(cell_of(id))) / total;
   }
 
   // Masses of the retained transitions, oldest first.
@@ -60,7 +60,7 @@ class Priorities : public Slots {
     if (ranks_)
       ranks_->for_each([&](int64_t id, double mass) { out[static_cast<size_t>(id - oldest_id())] = mass; });
     else
-      for (int64_t id = oldest_id(); id < next_id(); ++id) out[static_cast<size_t>(id - oldest_id())] = mass(slot_of(id));
+      for (int64_t id = oldest_id(); id < next_id(); ++id) out[static_cast<size_t>(id - oldest_id())] = mass(cell_of(id));
     return out;
   }
 
@@ -81,40 +81,40 @@ class Priorities : public Slots {
 
   // Forget the oldest transition: it can no longer be sampled, updated or reached by decay. A refresh must follow.
   void evict_oldest() {
-    const int64_t slot = slot_of(oldest_id());
-    if (ranks_) ranks_->erase(record(slot).priority, oldest_id());
-    set_mass(slot, 0.0);
+    const int64_t cell = cell_of(oldest_id());
+    if (ranks_) ranks_->erase(record(cell).priority, oldest_id());
+    set_mass(cell, 0.0);
     drop_oldest();
   }
 
  protected:
   // A new transition in the slot at the ring's head. Returns its id.
   int64_t insert(int64_t stream, bool first, double p) {
-    const int64_t slot = head();
-    Record& r = record(slot);
+    const int64_t cell = tiles().cell(head());
+    Record& r = record(cell);
     if (ranks_ && size() == capacity()) ranks_->erase(r.priority, oldest_id());
     const int64_t id = take_slot(stream, first);
     if (ranks_) ranks_->insert(p, id);
-    if (rules_.retain_decayed) decayed_parts_[slot] = 0.0;
+    if (rules_.retain_decayed) decayed_parts_[cell] = 0.0;
     r.history = 0;
     note(p);
-    set_own(slot, p, Source::kOwn);
+    set_own(cell, p, Source::kOwn);
     return id;
   }
 
   // The transition's own insertion or update gives it this priority. A rank list is the caller's business.
-  void set_own(int64_t slot, double p, Source source) {
-    Record& r = record(slot);
+  void set_own(int64_t cell, double p, Source source) {
+    Record& r = record(cell);
     r.priority = p;
     r.set_source(source);
     const double own = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
     r.own_mass = static_cast<float>(own);
-    set_mass(slot, own);
+    set_mass(cell, own);
   }
 
-  void set_mass(int64_t slot, double value) {
-    mass(slot) = value;
-    if (rules_.kind == Kind::kProportional) touch(slot / kFan);
+  void set_mass(int64_t cell, double value) {
+    mass(cell) = value;
+    if (rules_.kind == Kind::kProportional) touch(cell / kFan);
   }
 
   // This priority was recorded.
@@ -132,22 +132,15 @@ class Priorities : public Slots {
   }
 
   // A transition is updated soon: have at hand its record and the masses of those that led to it.
-  PSER_INLINE void prefetch(int64_t slot) {
-    __builtin_prefetch(&record(slot), 1);
-    prefetch_back(slot);
-    constexpr int32_t kFar = 8;  // further ones are reached only while decay is still strong
-    const int64_t reach = std::min(rules_.window, kFar);
-    if (streams() == 1) {  // neighbours, mostly in the leaf just visited
-      if (lane(slot) >= reach || slot < reach) return;
-      const double* furthest = &blocks()[(slot - reach) / kFan].mass[lane(slot - reach)];
-      __builtin_prefetch(furthest, 1);
-      __builtin_prefetch(&blocks()[(slot - reach) / kFan].mass[kFan - 1], 1);
-    } else {
-      int64_t before = slot;
-      for (int64_t l = 1; l <= reach && before >= streams(); ++l) {
-        before -= streams();
-        __builtin_prefetch(&blocks()[before / kFan].mass[lane(before)], 1);
-      }
+  PSER_INLINE void prefetch(int64_t cell) {
+    __builtin_prefetch(&record(cell), 1);
+    prefetch_back(cell);
+    constexpr int kHalf = kFan / 2;  // masses in a cache line
+    int64_t block = cell / kFan;
+    int left = rules_.window - lane(cell);  // steps of the window that lie before the block
+    for (block -= streams(); left > 0 && block >= 0; left -= kFan, block -= streams()) {
+      __builtin_prefetch(&blocks()[block].mass[kHalf], 1);
+      if (left > kHalf) __builtin_prefetch(&blocks()[block].mass[0], 1);
     }
   }
 

@@ -66,10 +66,10 @@ class Sampling : public Priorities {
     } else {
       sums_.descend(count, offsets_.data(), ids);
       for (int64_t i = 0; i < count; ++i) {
-        const int64_t slot = ids[i];
-        masses_[i] = mass(slot);
-        prefetch(slot);
-        ids[i] = id_in(slot);
+        const int64_t cell = ids[i];
+        masses_[i] = mass(cell);
+        prefetch(cell);
+        ids[i] = id_in(cell);
       }
     }
     if (probabilities != nullptr)

@@ -40,7 +40,7 @@ class Windows {
     for (int64_t k = inside + warm; k >= 1; --k) ids[row++] = before_[static_cast<size_t>(k - 1)];
     ids[row++] = chosen;
     for (int64_t k = 0; k < following; ++k) ids[row++] = after_[static_cast<size_t>(k)];
-    return {row, warm, slots_.back(slots_.slot_of(ids[0])) == 0};
+    return {row, warm, slots_.back(slots_.cell_of(ids[0])) == 0};
   }
 
  private:
@@ -67,7 +67,7 @@ class Windows {
   void walk_back(int64_t id, int64_t most) {
     before_.clear();
     while (static_cast<int64_t>(before_.size()) < most) {
-      const int32_t distance = slots_.back(slots_.slot_of(id));
+      const int32_t distance = slots_.back(slots_.cell_of(id));
       if (distance == 0 || id - distance < slots_.oldest_id()) return;
       before_.push_back(id -= distance);
     }
@@ -76,7 +76,7 @@ class Windows {
   void walk_ahead(int64_t id, int64_t most) {
     after_.clear();
     while (static_cast<int64_t>(after_.size()) < most) {
-      const int32_t distance = slots_.ahead(slots_.slot_of(id));
+      const int32_t distance = slots_.ahead(slots_.cell_of(id));
       if (distance == 0) return;
       after_.push_back(id += distance);
     }

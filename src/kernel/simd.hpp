@@ -1,9 +1,10 @@
-// Sums over sixteen float64 values, written once with vector types and compiled twice (portable and AVX2).
+// Sums and comparisons of float64 values, written once with vector types and compiled twice (portable and AVX2).
 // The order of the additions is fixed, so both builds, and every machine, give the same bits.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #define PSER_INLINE inline __attribute__((always_inline))
 #if defined(__x86_64__)
@@ -39,6 +40,19 @@ PSER_INLINE double min16(const double* a) {
   double least = __builtin_inf();
   for (int i = 0; i < kFan; ++i) least = (a[i] > 0.0 && a[i] < least) ? a[i] : least;
   return least;
+}
+
+// Bit i is set where factor·a[i] exceeds b[i], for i = 0..7.
+PSER_INLINE uint32_t exceeding8(const double* a, double factor, const double* b) {
+  const Four* held = reinterpret_cast<const Four*>(b);
+  FourLanes bits = {};
+  for (int half = 0; half < 2; ++half) {
+    Four product;
+    std::memcpy(&product, a + 4 * half, sizeof product);  // not aligned
+    product *= factor;
+    bits |= (product > held[half]) & (FourLanes{1, 2, 4, 8} << 4 * half);
+  }
+  return static_cast<uint32_t>((bits[0] | bits[1]) | (bits[2] | bits[3]));
 }
 
 // The child whose share of the node's sum covers x; x becomes the offset within that child.

@@ -1,15 +1,17 @@
 // The ring of slots: which ids are retained, where each lives, and who led to whom.
 //
-// A transition has a monotone id; it lives in slot id % capacity. A slot keeps the distance (in ids) back to its
-// predecessor: the previous step of the same stream in the same episode, or 0. That one number makes episode ends,
-// interleaved or asynchronous streams, the ring's edge and eviction the same simple walk.
+// A transition has a monotone id; it lives in slot id % capacity, and the index keeps it in that slot's cell (tiles.hpp). A
+// cell has the distance (in ids) back to its predecessor: the previous step of the same stream in the same episode, or 0. That
+// one number makes episode ends, interleaved or asynchronous streams, the ring's edge and eviction the same simple walk.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "memory.hpp"
 #include "simd.hpp"
+#include "tiles.hpp"
 
 namespace pser {
 
@@ -37,9 +39,9 @@ struct Record {
 };
 static_assert(sizeof(Record) == 16, "saved files hold records of 16 bytes");
 
-// Sixteen neighbouring slots. Most of an update only compares masses along a path: these share three cache lines.
+// Sixteen neighbouring cells. Most of an update only compares masses along a path: these share three cache lines.
 struct alignas(64) Block {
-  double mass[kFan];   // p^α, 0 for an empty slot: a leaf node of the tree
+  double mass[kFan];   // p^α, 0 for an empty cell: a leaf node of the tree
   int32_t back[kFan];  // distance to the predecessor, 0 if there is none
   Record record[kFan];
 };
@@ -48,6 +50,7 @@ class Slots {
  public:
   Slots(int64_t capacity, int64_t streams)
       : capacity_(capacity),
+        tiles_(capacity, streams),
         blocks_((capacity + kFan - 1) / kFan),
         lockstep_(capacity / 64 + 1),
         last_id_(static_cast<size_t>(streams), -1) {}
@@ -63,28 +66,34 @@ class Slots {
   std::vector<int64_t>& last_id() { return last_id_; }
   ZeroedArray<Block>& blocks() { return blocks_; }
 
-  static int lane(int64_t slot) { return static_cast<int>(slot & (kFan - 1)); }
-  double& mass(int64_t slot) { return blocks_[slot / kFan].mass[lane(slot)]; }
-  double mass(int64_t slot) const { return blocks_[slot / kFan].mass[lane(slot)]; }
-  Record& record(int64_t slot) { return blocks_[slot / kFan].record[lane(slot)]; }
-  const Record& record(int64_t slot) const { return blocks_[slot / kFan].record[lane(slot)]; }
-  int32_t back(int64_t slot) const { return blocks_[slot / kFan].back[lane(slot)]; }
+  static int lane(int64_t cell) { return static_cast<int>(cell & (kFan - 1)); }
+  double& mass(int64_t cell) { return blocks_[cell / kFan].mass[lane(cell)]; }
+  double mass(int64_t cell) const { return blocks_[cell / kFan].mass[lane(cell)]; }
+  Record& record(int64_t cell) { return blocks_[cell / kFan].record[lane(cell)]; }
+  const Record& record(int64_t cell) const { return blocks_[cell / kFan].record[lane(cell)]; }
+  int32_t back(int64_t cell) const { return blocks_[cell / kFan].back[lane(cell)]; }
 
   int64_t slot_of(int64_t id) const {
     const int64_t slot = head_ - (next_id_ - id);
     return slot < 0 ? slot + capacity_ : slot;
   }
-  int64_t id_in(int64_t slot) const { return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_); }
-  bool is_live(int64_t slot) const { return id_in(slot) >= oldest_id_ && id_in(slot) < next_id_; }
+  int64_t cell_of(int64_t id) const { return tiles_.cell(slot_of(id)); }
+  int64_t id_in(int64_t cell) const {
+    const int64_t slot = tiles_.slot(cell);
+    return next_id_ - head_ + slot - (slot < head_ ? 0 : capacity_);
+  }
+  bool is_live(int64_t cell) const { return id_in(cell) >= oldest_id_ && id_in(cell) < next_id_; }
+  // Those that ever held a transition are the first so many.
+  int64_t used_blocks() const { return (tiles_.cells(std::min(next_id_, capacity_)) + kFan - 1) / kFan; }
 
   // Distance (in ids) to the next step of the same episode, 0 if it has not happened; `link_ahead` must have been called.
-  int32_t ahead(int64_t slot) const { return ahead_[static_cast<size_t>(slot)]; }
+  int32_t ahead(int64_t cell) const { return ahead_[static_cast<size_t>(cell)]; }
 
   // Keep successors from here on. Only sequences need them, so they cost nothing until the first is asked for.
   void link_ahead() {
     if (!ahead_.empty()) return;
     ahead_.assign(static_cast<size_t>(capacity_), 0);
-    for (int64_t id = oldest_id_; id < next_id_; ++id) link(id, back(slot_of(id)));
+    for (int64_t id = oldest_id_; id < next_id_; ++id) link(id, back(cell_of(id)));
   }
 
   // The stream's next transition has no predecessor.
@@ -93,17 +102,17 @@ class Slots {
  protected:
   // Take the head's slot for the stream's next transition, in a full ring from the oldest. Returns its id.
   int64_t take_slot(int64_t stream, bool first) {
-    const int64_t id = next_id_, slot = head_;
+    const int64_t id = next_id_, cell = tiles_.cell(head_);
     if (size() == capacity_) ++oldest_id_;
     ++next_id_;
     head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
     int64_t& last = last_id_[static_cast<size_t>(stream)];
     // A predecessor a whole capacity back has just been overwritten.
-    set_back(slot, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
+    set_back(cell, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
     last = id;
     if (!ahead_.empty()) {
-      ahead_[static_cast<size_t>(slot)] = 0;
-      link(id, back(slot));
+      ahead_[static_cast<size_t>(cell)] = 0;
+      link(id, back(cell));
     }
     return id;
   }
@@ -116,37 +125,30 @@ class Slots {
     oldest_id_ = oldest_id;
     head_ = next_id % capacity_;
     ahead_.clear();
-    for (int64_t id = oldest_id; id < next_id; ++id) set_back(slot_of(id), back(slot_of(id)));
+    for (int64_t id = oldest_id; id < next_id; ++id) set_back(cell_of(id), back(cell_of(id)));
   }
 
   // Is the predecessor exactly `streams` back? Told by a bit, for the bits stay in the cache.
-  PSER_INLINE bool in_lockstep(int64_t slot) const { return lockstep_[slot >> 6] >> (slot & 63) & 1; }
-  PSER_INLINE int64_t distance_back(int64_t slot) const { return in_lockstep(slot) ? streams() : back(slot); }
-  void prefetch_back(int64_t slot) const { __builtin_prefetch(&lockstep_[slot >> 6]); }
+  PSER_INLINE bool in_lockstep(int64_t cell) const { return lockstep_[cell >> 6] >> (cell & 63) & 1; }
+  PSER_INLINE int64_t distance_back(int64_t cell) const { return in_lockstep(cell) ? streams() : back(cell); }
+  void prefetch_back(int64_t cell) const { __builtin_prefetch(&lockstep_[cell >> 6]); }
 
-  // How many slots before this one are in lockstep without a gap, as far as `enough` (and not past slot 0).
-  PSER_INLINE int64_t run_before(int64_t slot, int64_t enough) const {
-    int64_t run = 0;
-    while (slot >= 0 && run < enough) {
-      const int64_t bits = (slot & 63) + 1;
-      const uint64_t zeros = ~(lockstep_[slot >> 6] << (64 - bits));
-      const int64_t ones = zeros == 0 ? 64 : __builtin_clzll(zeros);
-      if (ones < bits) return run + ones;
-      run += bits;
-      slot -= bits;
-    }
-    return run;
+  // How many cells of a block are in lockstep without a gap, from this one down: up to cell + 1, all that there are.
+  PSER_INLINE int run_down(int64_t block, int from) const {
+    const uint64_t bits = lockstep_[block >> 2] >> (block & 3) * kFan;
+    return __builtin_clzll(~(bits << (63 - from)) | uint64_t{1} << (62 - from));
   }
+  const Tiles& tiles() const { return tiles_; }
 
  private:
   void link(int64_t id, int32_t distance) {
-    if (distance > 0 && id - distance >= oldest_id_) ahead_[static_cast<size_t>(slot_of(id - distance))] = distance;
+    if (distance > 0 && id - distance >= oldest_id_) ahead_[static_cast<size_t>(cell_of(id - distance))] = distance;
   }
 
-  void set_back(int64_t slot, int32_t distance) {
-    blocks_[slot / kFan].back[lane(slot)] = distance;
-    const uint64_t bit = uint64_t{1} << (slot & 63);
-    uint64_t& word = lockstep_[slot >> 6];
+  void set_back(int64_t cell, int32_t distance) {
+    blocks_[cell / kFan].back[lane(cell)] = distance;
+    const uint64_t bit = uint64_t{1} << (cell & 63);
+    uint64_t& word = lockstep_[cell >> 6];
     word = distance == streams() ? word | bit : word & ~bit;
   }
 
@@ -154,10 +156,11 @@ class Slots {
   int64_t next_id_ = 0;
   int64_t oldest_id_ = 0;
   int64_t head_ = 0;  // next_id % capacity
+  Tiles tiles_;
   ZeroedArray<Block> blocks_;
-  ZeroedArray<uint64_t> lockstep_;
-  std::vector<int32_t> ahead_;    // per slot, empty until `link_ahead`
-  std::vector<int64_t> last_id_;  // of each stream, −1 if its next transition has no predecessor
+  ZeroedArray<uint64_t> lockstep_;  // a bit for each cell
+  std::vector<int32_t> ahead_;      // of each cell, empty until `link_ahead`
+  std::vector<int64_t> last_id_;    // of each stream, −1 if its next transition has no predecessor
 };
 
 }  // namespace pser

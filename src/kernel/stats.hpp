@@ -41,7 +41,7 @@ inline Stats summarize(Index& index) {
   double sources[4] = {};  // as in the order above
   for (int64_t i = 0; i < size; ++i) {
     const double mass = masses[static_cast<size_t>(i)];
-    const Record& r = index.record(index.slot_of(index.oldest_id() + i));
+    const Record& r = index.record(index.cell_of(index.oldest_id() + i));
     total += mass;
     squares += (mass / unit) * (mass / unit);
     aged += mass * static_cast<double>(size - 1 - i);

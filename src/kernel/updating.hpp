@@ -82,7 +82,7 @@ class Updating : public Decaying {
       for (const Walker& w : walkers_) {
         note(w.decaying);
         give(w, w.decaying, Source::kOwn);
-        if (rules_.retain_decayed) decayed_parts_[w.slot] = 0.0;
+        if (rules_.retain_decayed) decayed_parts_[w.cell] = 0.0;
       }
     refresh();
     return applied;
@@ -102,9 +102,9 @@ class Updating : public Decaying {
   int64_t take_rows(int64_t count, const int64_t* ids, const Value& value) {
     walkers_.clear();
     for (int64_t i = 0; i < count; ++i)
-      if (ids[i] >= oldest_id()) walkers_.push_back({ids[i], slot_of(ids[i]), value(i), 0.0});
+      if (ids[i] >= oldest_id()) walkers_.push_back({ids[i], cell_of(ids[i]), value(i), 0.0});
     // Fetch all first: one's update then runs while the others are on their way.
-    for (const Walker& w : walkers_) prefetch(w.slot);
+    for (const Walker& w : walkers_) prefetch(w.cell);
     const auto applied = static_cast<int64_t>(walkers_.size());
     counters_.updates_applied += applied;
     counters_.updates_skipped_stale += count - applied;
@@ -126,24 +126,24 @@ class Updating : public Decaying {
   }
 
   void update_one(Walker& w) {
-    Record& r = record(w.slot);
+    Record& r = record(w.cell);
     ++r.history;
     if (rules_.kind == Kind::kUniform) return;
     const double fresh = w.decaying;
     double p = 0.0;
     if (rules_.retain_decayed) {
-      decayed_parts_[w.slot] *= rules_.eta;
-      p = std::max(fresh, decayed_parts_[w.slot]);
+      decayed_parts_[w.cell] *= rules_.eta;
+      p = std::max(fresh, decayed_parts_[w.cell]);
     } else {
       p = retained_priority(fresh, rules_.eta, r.priority);
     }
     note(fresh);
     // What η keeps of a decayed part is still the decay's.
     const Source source = p == fresh ? Source::kOwn : rules_.retain_decayed ? Source::kDecayed : Source::kRetained;
-    const double before = mass(w.slot);
+    const double before = mass(w.cell);
     const double decayed = rules_.kind == Kind::kProportional ? decayed_mass(before, r) : 0.0;
     give(w, p, source);
-    const double after = mass(w.slot);
+    const double after = mass(w.cell);
     if (decayed > 0.0) {
       counters_.decayed_mass_seen += decayed;
       counters_.decayed_mass_lost += std::clamp(before - after, 0.0, decayed);
@@ -155,10 +155,10 @@ class Updating : public Decaying {
 
   void give(const Walker& w, double p, Source source) {
     if (ranks_) {
-      ranks_->erase(record(w.slot).priority, w.id);
+      ranks_->erase(record(w.cell).priority, w.id);
       ranks_->insert(p, w.id);
     }
-    set_own(w.slot, p, source);
+    set_own(w.cell, p, source);
   }
 };
 

@@ -14,11 +14,18 @@ namespace nb = nanobind;
 
 class View {
  public:
+  View() = default;
   View(nb::handle array, bool writable) {
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
     if (PyObject_GetBuffer(array.ptr(), &buffer_, flags) == 0) return;
     PyErr_Clear();  // one kind of error for all that the caller may convert and pass again
     throw nb::type_error("expected a contiguous array");
+  }
+  // The same without an error: false if it is no contiguous array.
+  bool take(nb::handle array) {
+    if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) return true;
+    PyErr_Clear();
+    return false;
   }
   ~View() {
     if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
@@ -30,11 +37,13 @@ class View {
   int64_t count() const { return buffer_.itemsize > 0 ? buffer_.len / buffer_.itemsize : 0; }
   int64_t bytes() const { return buffer_.len; }
   int axes() const { return buffer_.ndim; }
+  int64_t length(int axis) const { return buffer_.shape[axis]; }
+  const char* format() const { return buffer_.format != nullptr ? buffer_.format : "B"; }
   uint8_t* raw() const { return static_cast<uint8_t*>(buffer_.buf); }
 
   // Is the element type one of these struct-module letters, and of this size?
   bool is(const char* letters, int64_t itemsize) const {
-    const char* format = buffer_.format != nullptr ? buffer_.format : "B";
+    const char* format = this->format();
     if (*format == '@' || *format == '=' || *format == '<') ++format;
     return buffer_.itemsize == itemsize && *format != '\0' && std::strchr(letters, *format) != nullptr && format[1] == '\0';
   }

@@ -48,6 +48,7 @@ class Index:
     def stats(self) -> dict[str, float]: ...
     def columns(self) -> dict[str, Any]: ...
     def broken_invariant(self) -> str: ...
+    def take_slot_order(self, slots: int) -> None: ...
     def get_state(self) -> dict[str, Any]: ...
     def set_state(self, state: dict[str, Any]) -> None: ...
     def blocks(self) -> memoryview: ...
@@ -66,6 +67,8 @@ class Index:
     @property
     def total_mass(self) -> float: ...
 
+def is_tiled(capacity: int, streams: int) -> bool: ...
+def used_cells(capacity: int, streams: int, slots: int) -> int: ...
 def lock_all(indexes: Sequence[Index], patience_ms: int) -> list[bool]: ...
 
 class Outputs:
@@ -86,6 +89,30 @@ class SequenceOutputs:
     def __init__(
         self, chosen: Any, weights: Any, probabilities: Any, from_start: Any, mask: Any, learn: Any
     ) -> None: ...
+
+class Intake:
+    def __init__(
+        self,
+        store: Store,
+        names: list[str],
+        formats: list[str],
+        shapes: list[list[int]],
+        action_format: str,
+        action_shape: list[int],
+    ) -> None: ...
+    def add(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,
+        terminated: Any,
+        truncated: Any,
+        priority: Any,
+        td_error: Any,
+        stream: Any,
+        ends_too: bool,
+    ) -> bytes | None: ...
 
 class Store:
     def __init__(

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scipy import stats
 
 import pser
-from model import IndexModel, Rules
+from model import IndexModel, Rules, cell_of
 from pser.cluster.shards import MemoryShards, Shards, draw_at, shares_of
 from pser.errors import PserError
 from strategies import as_prioritization, given_priorities, per_rules, pser_rules, td_errors, uniform_rules
@@ -62,11 +62,11 @@ class Pair:
         """Along the mass of all shards, each id lies where its position points."""
         probabilities = self.model.probabilities()
         flat = self.model.rules.kind == "uniform" or self.model.total_mass() == 0.0
-        capacity = self.parts[0].capacity
+        capacity, streams = self.parts[0].capacity, self.parts[0].num_streams
 
         def place(i):
             within, k = divmod(self.id_of[i], self.num_shards)
-            return k, within if flat else within % capacity
+            return k, within if flat else cell_of(within % capacity, capacity, streams)
 
         above = 0.0
         bounds = {}

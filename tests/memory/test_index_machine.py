@@ -31,13 +31,17 @@ from strategies import (
 STARTS = st.sampled_from([False] * 14 + [True])  # long episodes, so that long windows matter
 
 
+# Small ones that wrap again and again, and some that hold tiles of 16 steps of every stream, with and without a rest.
+CAPACITIES = st.one_of(st.integers(1, 40), st.integers(41, 130))
+
+
 class IndexMachine(RuleBasedStateMachine):
     """Random appends over streams, episode ends, overwrites, samples, updates, stale ids, save and load."""
 
     stated_rules = pser_rules
 
     @initialize(
-        data=st.data(), capacity=st.integers(1, 40), streams=st.sampled_from([1, 3]), seed=st.integers(0, 99)
+        data=st.data(), capacity=CAPACITIES, streams=st.sampled_from([1, 2, 3]), seed=st.integers(0, 99)
     )
     def start(self, data, capacity, streams, seed):
         rules = data.draw(self.stated_rules)

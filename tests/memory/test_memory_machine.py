@@ -58,7 +58,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @initialize(
         rules=any_rules,
-        capacity=st.integers(1, 30),
+        capacity=st.one_of(st.integers(1, 30), st.sampled_from([48, 60])),
         num_envs=st.sampled_from([1, 3]),
         n_step=st.sampled_from([1, 3]),
         gamma=st.sampled_from([0.5, 0.99, 1.0]),

@@ -11,14 +11,16 @@ from pser import _kernel
 PROGRAM = """
 import hashlib, numpy as np, pser
 rng = np.random.default_rng(0)
-index = pser.PriorityIndex(5_000, pser.PSER(alpha=0.6, weights="memory"), seed=1)
 digest = hashlib.sha256()
-for step in range(300):
-    index.append(rng.random(40) < 0.1, stream=np.zeros(40, int), td_error=rng.normal(size=40))
-    ids, weights = index.sample(32, beta=0.4)
-    index.update(ids, rng.normal(size=32))
-    digest.update(ids.tobytes() + weights.tobytes())
-digest.update(np.float64(index.stats()["total_mass"]).tobytes())
+for streams in (1, 5):
+    rule = pser.PSER(alpha=0.6, rho=0.8, weights="memory")
+    index = pser.PriorityIndex(5_000, rule, num_streams=streams, seed=1)
+    for step in range(300):
+        index.append(rng.random(40) < 0.1, stream=np.arange(40) % streams, td_error=rng.normal(size=40))
+        ids, weights = index.sample(32, beta=0.4)
+        index.update(ids, rng.normal(size=32))
+        digest.update(ids.tobytes() + weights.tobytes())
+    digest.update(np.float64(index.stats()["total_mass"]).tobytes())
 print(digest.hexdigest(), pser._kernel.has_avx2())
 """
 

@@ -22,6 +22,11 @@ class AutoresetWatch:
         self._final: dict[int, list[npt.NDArray[Any]]] = {}
         self._alike = 0
 
+    @property
+    def waiting(self) -> bool:
+        """Must it see the next step, because an episode has ended? (It must see every step that ends one.)"""
+        return bool(self._final)
+
     def after(
         self,
         streams: Any,

@@ -59,7 +59,7 @@ class Columns(NamedTuple):
 class PriorityIndex:
     """Priorities, ids and predecessors of the transitions in a ring of `capacity` slots.
 
-    The transition with id i lives in slot i % capacity. Safe to use from several threads.
+    The transition with id i belongs into slot i % capacity of a storage beside it. Safe to use from several threads.
     """
 
     def __init__(
@@ -273,10 +273,11 @@ class PriorityIndex:
             capacity, streams = settings["capacity"], settings["num_streams"]
             check_saved_sizes(capacity, streams, state)
             rule = saving.prioritization_from_json(settings["prioritization"])
-            file.require(saved_bytes(rule, capacity, state["next_id"]))
+            in_slots = is_in_slots(file)
+            file.require(saved_bytes(rule, capacity, streams, state["next_id"], in_slots))
             index = cls(capacity, rule, streams)
-            file.fill(index.state_arrays(state["next_id"]))
-            index.set_state(state)
+            file.fill(index.state_arrays(state["next_id"], in_slots))
+            index.set_state(state, in_slots)
         return index
 
     @contextlib.contextmanager
@@ -295,25 +296,47 @@ class PriorityIndex:
         """All that is not an array, ready for JSON."""
         return {**self._kernel.get_state(), "rng": saving.rng_state(self._rng)}
 
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a saved state, once the arrays were filled."""
+    def set_state(self, state: dict[str, Any], in_slots: bool = False) -> None:
+        """Take over a saved state, once the arrays were filled (in the order of the slots, or as they are kept)."""
+        if in_slots:
+            self._kernel.take_slot_order(min(state["next_id"], self.capacity))
         self._kernel.set_state(state)
         self._use(saving.rng_from_state(state["rng"]))
 
-    def state_arrays(self, next_id: int | None = None) -> dict[str, np.ndarray[Any, Any]]:
-        """The slots in use, as bytes in place: read when saving, filled when loading."""
-        used = saved_bytes(self.prioritization, self.capacity, self.next_id if next_id is None else next_id)
-        arrays = {"index": np.frombuffer(self._kernel.blocks(), np.uint8)}
+    def state_arrays(
+        self, next_id: int | None = None, in_slots: bool = False
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """What is in use, as bytes in place: read when saving, filled when loading."""
+        added = self.next_id if next_id is None else next_id
+        used = saved_bytes(self.prioritization, self.capacity, self.num_streams, added, in_slots)
+        kept = [np.frombuffer(self._kernel.blocks(), np.uint8)]
         parts = self._kernel.decayed_parts()
         if parts is not None:
-            arrays["index/decayed"] = np.frombuffer(parts, np.float64)
-        return {name: array[: used[name] // array.itemsize] for name, array in arrays.items()}
+            kept.append(np.frombuffer(parts, np.float64))
+        return {
+            name: array[: size // array.itemsize]
+            for (name, size), array in zip(used.items(), kept, strict=True)
+        }
 
 
-def saved_bytes(rule: Prioritization, capacity: int, next_id: int) -> dict[str, int]:
+IN_SLOTS = "index"
+"""The array of an index kept in the order of its slots: of one stream, or by earlier versions."""
+IN_TILES = "index/tiles"
+
+
+def is_in_slots(file: archive.Reader) -> bool:
+    """Does the file hold an index in the order of its slots?"""
+    return file.arrays[0][0] == IN_SLOTS
+
+
+def saved_bytes(
+    rule: Prioritization, capacity: int, streams: int, next_id: int, in_slots: bool = False
+) -> dict[str, int]:
     """How large the index's arrays are in a file, once `next_id` transitions were ever added."""
-    used = min(next_id, capacity)
-    sizes = {"index": -(-used // _kernel.FAN_OUT) * _kernel.BLOCK_BYTES}
+    streams = 1 if in_slots else streams
+    used = _kernel.used_cells(capacity, streams, min(next_id, capacity))
+    name = IN_TILES if _kernel.is_tiled(capacity, streams) else IN_SLOTS
+    sizes = {name: -(-used // _kernel.FAN_OUT) * _kernel.BLOCK_BYTES}
     if isinstance(rule, PSER) and rule.retain == "decayed":
         sizes["index/decayed"] = used * 8
     return sizes

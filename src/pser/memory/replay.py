@@ -22,11 +22,12 @@ from pser.memory.index import (
     check_saved_sizes,
     check_sizes,
     given_priority,
+    is_in_slots,
     saved_bytes,
 )
 from pser.memory.offline import arrays_of, episodes_in, fill, opened, reward_dtype_of, spec_of, write_minari
 from pser.memory.prioritization import PSER, Prioritization
-from pser.memory.rows import flags_of, reals_of, rows_of
+from pser.memory.rows import flags_of, intake_of, reals_of, rows_of
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
 from pser.memory.storage import Storage, layout_of, used_bytes
 from pser.memory.tensors import TensorBatch
@@ -88,6 +89,7 @@ class ReplayMemory:
             raise PserError(
                 f"{self.capacity} transitions of {observation} must fit into memory: lower capacity"
             ) from None
+        self._intake = intake_of(self._storage.kernel, self._fields, self._action)
         self._buffers: ThreadBuffers[int, BatchBuffers] = ThreadBuffers()
         self._sequences = Sequences(
             self._storage.kernel, self._index, self._columns, self._action, self._real
@@ -147,6 +149,23 @@ class ReplayMemory:
         episode's end `next_observation` is the true final observation, not the first of the next episode. Without
         `priority` (raw p) or `td_error` (p = |δ| + ε) a transition takes the largest priority ever recorded.
         """
+        watch = self._watch
+        if watch is None or not watch.waiting:
+            ids = self._intake.add(
+                observation,
+                action,
+                reward,
+                next_observation,
+                terminated,
+                truncated,
+                priority,
+                td_error,
+                stream,
+                watch is None,
+            )
+            if ids is not None:
+                return np.frombuffer(ids, np.int64)
+        # The kernel did not take it as it is: convert it, or say what is wrong.
         streams = None if stream is None else as_ids(stream).reshape(-1)
         rows = self.num_envs if streams is None else len(streams)
         now = self._observation_rows(observation, rows, "observation")
@@ -274,8 +293,13 @@ class ReplayMemory:
         else those with an id): each step takes its own TD error, or with `max_share` all steps of a window take
         max_share·max |δ| + (1 - max_share)·mean |δ|.
         """
-        if mask is None and max_share is None and np.ndim(ids) < 2:
-            return self._index.update(ids, td_errors)
+        if mask is None and max_share is None:
+            try:
+                return self._index._kernel.update(ids, td_errors)
+            except (TypeError, PserError):
+                pass  # converted, or explained, below
+            if np.ndim(ids) < 2:
+                return self._index.update(ids, td_errors)
         return update_windows(self._index, ids, td_errors, mask, max_share)
 
     def set_priorities(self, ids: Any, priorities: Any) -> int:
@@ -364,7 +388,10 @@ class ReplayMemory:
             check_steps(n_step, settings["gamma"])
             sizes = Sizes(capacity, envs, n_step)
             layout = layout_of(columns_of(fields, sizes), action_field(action), sizes, real)
-            expected = saved_bytes(rule, capacity, next_id) | used_bytes(layout, next_id, counters)
+            in_slots = is_in_slots(file)
+            expected = saved_bytes(rule, capacity, envs, next_id, in_slots) | used_bytes(
+                layout, next_id, counters
+            )
             file.require(expected)  # before anything of such a size is allocated
             memory = cls(
                 capacity,
@@ -376,9 +403,10 @@ class ReplayMemory:
                 settings["gamma"],
                 reward_dtype=real,
             )
-            file.fill({**memory._index.state_arrays(next_id), **memory._storage.used(next_id, counters)})
+            kept = memory._index.state_arrays(next_id, in_slots)
+            file.fill({**kept, **memory._storage.used(next_id, counters)})
             memory._storage.check(next_id, counters)
-            memory._index.set_state(state)
+            memory._index.set_state(state, in_slots)
         return memory
 
     @classmethod

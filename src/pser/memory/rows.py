@@ -5,10 +5,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pser import _kernel
 from pser.errors import PserError
 from pser.memory.arrays import Reals, as_flags, as_reals, to_numpy
 from pser.memory.index import as_rows
-from pser.spec import Field
+from pser.spec import Array, Field, Fields
+
+
+def intake_of(store: _kernel.Store, fields: Fields, action: Array) -> _kernel.Intake:
+    """The kernel's way in for steps that are arrays of just the right form."""
+    return _kernel.Intake(
+        store,
+        names=list(fields),
+        formats=[_buffer_format(field.dtype) for field in fields.values()],
+        shapes=[list(field.row_shape) for field in fields.values()],
+        action_format=_buffer_format(action.dtype),
+        action_shape=list(action.shape),
+    )
+
+
+def _buffer_format(dtype: np.dtype[Any]) -> str:
+    """The buffer protocol's name of a dtype; empty if it has none."""
+    try:
+        return memoryview(np.zeros(1, dtype)).format  # type: ignore[arg-type]  # arrays are buffers
+    except (ValueError, BufferError):
+        return ""
 
 
 def rows_of(field: Field, value: Any, rows: int, what: str) -> npt.NDArray[Any]:

@@ -45,6 +45,16 @@ def fill_replayed_index() -> pser.PriorityIndex:
     return index
 
 
+def fill_index_of_streams() -> pser.PriorityIndex:
+    """An index of several streams, partly filled, that keeps apart what came by decay: index-streams.pser."""
+    index = pser.PriorityIndex(100, pser.PSER(rho=0.8, retain="decayed"), num_streams=3, seed=5)
+    rng = np.random.default_rng(2)
+    for t in range(25):
+        index.append((rng.random(3) < 0.1) | (t == 0), td_error=rng.normal(size=3) if t % 2 else None)
+        index.update(rng.integers(0, index.next_id, 4), rng.normal(size=4))
+    return index
+
+
 if __name__ == "__main__":
     from pser.files.container import write_container
 
@@ -52,4 +62,5 @@ if __name__ == "__main__":
     fill().memory.save(folder / "memory.pser")
     fill_index().save(folder / "index.pser")
     fill_replayed_index().save(folder / "index-replayed.pser")
+    fill_index_of_streams().save(folder / "index-streams.pser")
     write_container(folder / "state.pser", STATE)
