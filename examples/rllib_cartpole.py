@@ -7,7 +7,7 @@ import ray
 from ray.rllib.algorithms.dqn import DQNConfig
 
 import pser
-from pser.integrations.rllib import BUFFER
+from pser.integrations.rllib import BUFFER, ReadyColumns
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -25,6 +25,7 @@ config = (
     .environment("CartPole-v1")
     .env_runners(num_env_runners=0, num_envs_per_env_runner=1)
     .training(replay_buffer_config=buffer, lr=5e-4, gamma=0.99, n_step=1, train_batch_size_per_learner=32)
+    .learners(learner_connector=ReadyColumns)
     .evaluation(evaluation_duration=20, evaluation_config={"explore": False})
     .debugging(seed=0, log_level="ERROR")
 )

@@ -1,6 +1,8 @@
 """RLlib's episode buffer on a `ReplayMemory`: pieces of episodes in, exact priorities, state, two real algorithms."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 
@@ -62,13 +64,26 @@ def buffer_of(rllib, **settings):
     return rllib.PSEREpisodeReplayBuffer(**{**given, **settings})
 
 
-def td_errors(episodes):
+def by_episodes(sampled):
+    """(observations, weights) as a look into each episode finds them."""
+    seen = np.array([e.get_observations(0) for e in sampled])
+    return seen, np.array([e.get_extra_model_outputs("weights", 0) for e in sampled])
+
+
+def by_columns(sampled):
+    """(observations, weights) as RLlib's learner gets them from `ReadyColumns`."""
+    columns = sampled.drawn.columns()
+    return columns["obs"], columns["weights"]
+
+
+def errors_of(observations):
     """Errors that depend on what was sampled, so that a wrong row would be seen."""
-    return np.array([1.0 + float(e.get_observations(0) @ [1.0, 0.5]) for e in episodes], np.float32)
+    return (1.0 + observations @ np.array([1.0, 0.5])).astype(np.float32)
 
 
+@pytest.mark.parametrize("read", [by_episodes, by_columns])
 @pytest.mark.parametrize("n_step", [1, 3])
-def test_pieces_of_episodes_give_the_priorities_of_a_bare_index(rllib, n_step):
+def test_pieces_of_episodes_give_the_priorities_of_a_bare_index(rllib, n_step, read):
     buffer = buffer_of(rllib, n_step=n_step)
     bare = pser.PriorityIndex(40, pser.PSER(window=3), 4, seed=7)
     first, second = play(rllib, [2, 5], number=1), play(rllib, [4, 20, 9], number=2, terminated=False)
@@ -86,12 +101,10 @@ def test_pieces_of_episodes_give_the_priorities_of_a_bare_index(rllib, n_step):
         buffer.add(piece)
         sampled = buffer.sample(16, n_step=n_step, beta=0.5, gamma=0.99)
         ids, weights = bare.sample(16, 0.5)
-        got = [tuple(e.get_observations(0).astype(int).tolist()) for e in sampled]
-        assert got == [steps[i] for i in ids.tolist()]
-        np.testing.assert_allclose(
-            [e.get_extra_model_outputs("weights", 0) for e in sampled], weights, rtol=1e-6, atol=0
-        )
-        errors = td_errors(sampled)
+        got, got_weights = read(sampled)
+        assert [tuple(row) for row in got.astype(int).tolist()] == [steps[i] for i in ids.tolist()]
+        np.testing.assert_allclose(got_weights, weights, rtol=1e-6, atol=0)
+        errors = errors_of(got)
         buffer.update_priorities(errors)
         bare.update(ids, errors)
     assert len(buffer) == len(bare) == 40
@@ -118,7 +131,8 @@ def test_a_sample_is_what_was_played_to_the_last_step(rllib, terminated):
     assert seen == set(range(7))
 
 
-def test_a_saved_buffer_goes_on_bit_for_bit(rllib):
+@pytest.mark.parametrize("read", [by_episodes, by_columns])
+def test_a_saved_buffer_goes_on_bit_for_bit(rllib, read):
     buffer, again = buffer_of(rllib), buffer_of(rllib, seed=1)
     pieces = play(rllib, [5, 6], number=3)
     buffer.add(pieces[0])
@@ -128,14 +142,134 @@ def test_a_saved_buffer_goes_on_bit_for_bit(rllib):
         one.update_priorities(np.arange(8.0))
         one.add(pieces[1])
     for _ in range(3):
-        samples = [one.sample(8, beta=0.5) for one in (buffer, again)]
-        rows = [[e.get_observations(0).tolist() for e in episodes] for episodes in samples]
-        assert rows[0] == rows[1]
-        for one, episodes in zip((buffer, again), samples, strict=True):
-            one.update_priorities(td_errors(episodes))
+        samples = [read(one.sample(8, beta=0.5)) for one in (buffer, again)]
+        for values, same in zip(*samples, strict=True):
+            np.testing.assert_array_equal(values, same)
+        for one, (rows, _) in zip((buffer, again), samples, strict=True):
+            one.update_priorities(errors_of(rows))
     assert buffer.memory.stats() == again.memory.stats()
     assert buffer.get_added_timesteps() == again.get_added_timesteps() == 11
     assert buffer.get_sampled_timesteps() == again.get_sampled_timesteps() == 32
+
+
+@pytest.fixture(scope="module")
+def learner_of(rllib):
+    """RLlib's learner of DQN for two numbers seen and three actions, with these connectors before its own."""
+    import gymnasium
+    from ray.rllib.algorithms.dqn import DQNConfig
+
+    def build(connector, n_step=1, **training):
+        config = DQNConfig().framework("torch").training(n_step=n_step, gamma=0.5, lr=0.01, **training)
+        config = config.learners(learner_connector=connector).debugging(seed=3)
+        spaces = gymnasium.spaces.Box(-1e4, 1e4, (2,), np.float32), gymnasium.spaces.Discrete(3)
+        return config.build_learner(spaces={"default_policy": spaces, "__env__": spaces})
+
+    return build
+
+
+def two_buffers(rllib, n_step=1):
+    """The same episodes and the same draws, twice."""
+    buffers = [buffer_of(rllib, n_step=n_step, gamma=0.5) for _ in range(2)]
+    for buffer in buffers:
+        buffer.add([*play(rllib, [3, 4], number=1), *play(rllib, [9], number=2, terminated=False)])
+    return buffers
+
+
+def train_batch(learner, sampled):
+    pipeline = learner._learner_connector
+    found = pipeline(rl_module=learner.module, batch={}, episodes=sampled, shared_data={})
+    return dict(found["default_policy"])
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_ready_columns_are_the_train_batch_that_episodes_give(rllib, learner_of, n_step):
+    ready, detour = learner_of(rllib.ReadyColumns, n_step), learner_of(None, n_step)
+    first, second = (b.sample(16, n_step=n_step, beta=0.5, gamma=0.5) for b in two_buffers(rllib, n_step))
+    got, expected = train_batch(ready, first), train_batch(detour, second)
+    assert got.keys() == expected.keys() >= {"obs", "new_obs", "actions", "rewards", "weights", "n_step"}
+    for name, values in expected.items():
+        assert got[name].dtype == values.dtype, name
+        np.testing.assert_array_equal(got[name].numpy(), values.numpy(), err_msg=name)
+    assert not first.drawn.looked_into
+    assert second.drawn.looked_into
+
+
+@pytest.mark.parametrize("num_atoms", [1, 10])
+def test_a_learner_with_ready_columns_learns_the_same(rllib, learner_of, num_atoms):
+    learners = [learner_of(each, num_atoms=num_atoms) for each in (rllib.ReadyColumns, None)]
+    learners[1].set_state(learners[0].get_state())
+    buffers = two_buffers(rllib)
+    for _ in range(4):
+        errors = []
+        for learner, buffer in zip(learners, buffers, strict=True):
+            found = learner.update(episodes=buffer.sample(16, beta=0.5), timesteps={})
+            errors.append(np.concatenate(found["default_policy"]["td_error"].peek()))
+            buffer.update_priorities(errors[-1])
+        np.testing.assert_array_equal(*errors)
+    first, second = (b.memory.priorities(np.arange(16)) for b in buffers)
+    np.testing.assert_array_equal(first, second)
+    assert first.max() > 1.0
+
+
+def test_columns_give_way_to_a_connector_that_changed_the_episodes(rllib, learner_of):
+    from ray.rllib.connectors.connector_v2 import ConnectorV2
+
+    class Halved(ConnectorV2):
+        def __call__(self, *, batch, episodes, **_):
+            for episode in episodes:
+                episode.set_rewards(new_data=0.5 * episode.get_rewards(0), at_indices=0)
+            return batch
+
+    learner = learner_of(lambda *spaces: [Halved(*spaces), rllib.ReadyColumns(*spaces)])
+    first, second = (b.sample(16, beta=0.5) for b in two_buffers(rllib))
+    rewards = train_batch(learner, first)["rewards"].numpy()
+    np.testing.assert_array_equal(rewards, 0.5 * second.drawn.rewards)
+    assert rewards.max() > 1.0
+
+
+def test_a_row_that_travels_is_an_episode_like_any_other(rllib):
+    sampled = two_buffers(rllib)[0].sample(16, beta=0.5)
+    for there in (pickle.loads(pickle.dumps(sampled)), copy.deepcopy(sampled)):
+        assert type(there) is list
+        assert {type(episode) for episode in there} == {rllib.SingleAgentEpisode}
+        assert [len(episode) for episode in there] == [1] * 16
+        for values, same in zip(by_episodes(there), by_columns(sampled), strict=True):
+            np.testing.assert_array_equal(values, same)
+
+
+def test_a_row_is_what_rllib_itself_makes_of_its_step(rllib):
+    sampled = two_buffers(rllib)[0].sample(8, beta=0.5)
+    for row in sampled:
+        made = rllib.SingleAgentEpisode(
+            id_=row.id_,
+            observations=row.observations.data,
+            actions=row.actions.data,
+            rewards=row.rewards.data,
+            terminated=row.is_terminated,
+            extra_model_outputs={name: steps.data for name, steps in row.extra_model_outputs.items()},
+            len_lookback_buffer=0,
+        )
+        for slot in rllib.SingleAgentEpisode.__slots__:
+            assert getattr(row, slot) == getattr(made, slot), slot
+        row.validate()
+    assert len({row.id_ for row in sampled}) == 8
+
+
+def test_rows_share_nothing_that_can_be_changed(rllib):
+    first, second = two_buffers(rllib)[0].sample(2, beta=0.5)
+    shared = [
+        getattr(first, slot)
+        for slot in rllib.SingleAgentEpisode.__slots__
+        if getattr(first, slot) is getattr(second, slot)
+    ]
+    assert {type(value) for value in shared} <= {type(None), bool, int, str, float}
+
+
+def test_a_row_has_no_attributes_but_those_of_an_episode(rllib):
+    row = two_buffers(rllib)[0].sample(1, beta=0.5)[0]
+    assert not hasattr(row, "ids")
+    assert len(row) == 1
+    assert row.is_numpy is False
 
 
 def test_an_empty_buffer_can_be_saved(rllib):
@@ -196,13 +330,14 @@ import pickle
 import sys
 import ray
 import pser
-from pser.integrations.rllib import BUFFER, SACConfig
+from pser.integrations.rllib import BUFFER, ReadyColumns, SACConfig
 
 ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 buffer = {"type": BUFFER, "capacity": 500, "prioritization": pser.PSER(), "beta": 0.5, "seed": 0}
 config = (
     SACConfig().environment("Pendulum-v1").env_runners(num_env_runners=0)
     .training(replay_buffer_config=buffer, num_steps_sampled_before_learning_starts=20, train_batch_size_per_learner=8)
+    .learners(learner_connector=ReadyColumns)
     .reporting(min_sample_timesteps_per_iteration=40)
 )
 algorithm = config.build_algo()
@@ -214,7 +349,7 @@ assert memory.prioritization == pser.PSER() and stats["mass_from_td_error"] > 0.
 saved = pickle.dumps(algorithm.local_replay_buffer.get_state())
 path = algorithm.save_to_path(sys.argv[1])
 algorithm.stop()
-again = config.copy().build_algo()
+again = config.copy(copy_frozen=False).learners(learner_connector=None).build_algo()
 again.restore_from_path(path)
 again.local_replay_buffer.set_state(pickle.loads(saved))
 assert again.local_replay_buffer.memory.stats() == stats

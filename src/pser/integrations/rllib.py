@@ -1,7 +1,8 @@
 """RLlib: an episode buffer for its DQN and SAC (new API stack) whose priorities are exact.
 
 RLlib hands over pieces of episodes; each episode is a stream of a `pser.ReplayMemory` while it goes on, so that decay
-passes from piece to piece and n-step returns reach the very end. What RLlib samples are episodes of one transition.
+passes from piece to piece and n-step returns reach the very end. What RLlib samples are episodes of one transition, or,
+with `ReadyColumns`, the columns of its train batch.
 """
 
 import io
@@ -16,12 +17,15 @@ from ray.rllib.utils.replay_buffers.episode_replay_buffer import EpisodeReplayBu
 from ray.rllib.utils.replay_buffers.prioritized_episode_buffer import PrioritizedEpisodeReplayBuffer
 
 from pser.errors import PserError
+from pser.integrations._rllib_rows import Drawn, ReadyColumns, Sampled
 from pser.integrations._shared import require_prioritization, require_version
 from pser.memory.batch import Batch
 from pser.memory.replay import ReplayMemory
 from pser.spec import Array
 
 require_version("ray", "2.60", "3")
+
+__all__ = ["BUFFER", "PSEREpisodeReplayBuffer", "ReadyColumns", "SACConfig"]
 
 BUFFER = "pser.integrations.rllib.PSEREpisodeReplayBuffer"
 """What `replay_buffer_config["type"]` must say: RLlib takes no class, and looks for this ending."""
@@ -162,10 +166,12 @@ class PSEREpisodeReplayBuffer(PrioritizedEpisodeReplayBuffer):
             raise PserError("RLlib gave no beta: write it in replay_buffer_config, 0.4 is usual")
         if self.memory is None:
             raise PserError("cannot sample from an empty buffer: add episodes first")
-        batch = self.memory.sample(int(num_items or batch_size_B or self.batch_size_B), float(beta))
-        self._sampled = batch.ids.copy()
+        batch = self.memory.sample(
+            int(num_items or batch_size_B or self.batch_size_B), float(beta), copy=True
+        )
+        self._sampled = batch.ids
         self.sampled_timesteps += len(batch.ids)
-        return _episodes(batch, self._steps(batch))
+        return Sampled(Drawn(batch, batch.reward.astype(np.float32), self._steps(batch)))
 
     def _steps(self, batch: Batch) -> NDArray[np.int64]:
         """m of each transition: RLlib discounts by γ^m itself, unless it terminated."""
@@ -237,22 +243,3 @@ def _stacked(values: Any) -> NDArray[Any]:
             "observations and actions must be arrays of one shape, got others: flatten them first"
         )
     return rows
-
-
-def _episodes(batch: Batch, steps: NDArray[np.int64]) -> list[SingleAgentEpisode]:
-    observations = np.stack(
-        [batch.observation, batch.next_observation], axis=1
-    )  # a copy: the batch is filled again
-    actions, rewards = batch.action.copy(), batch.reward.astype(np.float32)
-    return [
-        SingleAgentEpisode(
-            observations=[observations[i, 0], observations[i, 1]],
-            actions=[actions[i]],
-            rewards=[rewards[i]],
-            terminated=bool(batch.terminated[i]),
-            truncated=False,
-            extra_model_outputs={"weights": [float(batch.weights[i])], "n_step": [int(steps[i])]},
-            len_lookback_buffer=0,
-        )
-        for i in range(len(batch.ids))
-    ]
