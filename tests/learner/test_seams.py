@@ -54,10 +54,8 @@ class LatestReplay(MemoryReplay):
         super().__init__(settings, game, agent)
         self.told = 0
 
-    def build_memory(self, settings, game):
-        from pser.learner.replay import build_memory
-
-        return build_memory(settings, game, pser.Uniform())
+    def sampled_by(self, rule):
+        return pser.Uniform()
 
     def draw(self, batch_size, beta):
         newest = self.memory.index.next_id

@@ -26,7 +26,7 @@ from pser.learner.events import (
 )
 from pser.learner.interval import Interval
 from pser.learner.own_network import NetworkFactory
-from pser.learner.replay import build_replay
+from pser.learner.replay import Experience, build_replay
 from pser.learner.seeds import derived_seed, generator
 from pser.learner.settings import TrainSettings
 
@@ -144,7 +144,9 @@ class Trainer:
         step = self.game.step(action)
         reward = np.clip(step.reward, -1.0, 1.0) if self.settings.game.clip_rewards else step.reward
         self.replay.add(
-            self.observation, action, reward, step.next_observation, step.terminated, step.truncated
+            Experience(
+                self.observation, action, reward, step.next_observation, step.terminated, step.truncated
+            )
         )
         np.copyto(self.observation, step.observation)  # the game may reuse its arrays at the next step
         self.counters.steps += self.game.num_envs

@@ -3,13 +3,14 @@
 A rule of one's own is one file: settings, a class derived from `MemoryReplay`, and its line in `STRATEGIES`.
 """
 
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
+from pser.errors import require
 from pser.learner.agent import Agent, Floats, Ints
 from pser.learner.registry import load
 from pser.learner.seeds import derived_seed
@@ -17,33 +18,39 @@ from pser.learner.settings import TrainSettings
 from pser.learner.strategies import STRATEGIES
 
 
+class Experience(NamedTuple):
+    """One step of every environment, a row each, as `ReplayMemory.add` takes it."""
+
+    observation: NDArray[Any]
+    action: Ints
+    reward: NDArray[np.float64]
+    next_observation: NDArray[Any]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+
+
 class MemoryReplay:
     """The memory's own rule: every question goes straight to it."""
 
+    single_steps: ClassVar[str] = ""
+    """What the rule is called in messages, if it works on single steps only (n_step 1)."""
+
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         self.settings, self.agent = settings, agent
-        self.memory = self.build_memory(settings, game)
+        n_step = settings.replay.n_step
+        require(not self.single_steps or n_step == 1, f"{self.single_steps} needs n_step 1", n_step, "set it")
+        self.memory = build_memory(settings, game, self.sampled_by(settings.replay.prioritization))
 
-    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
-        """The memory, empty."""
-        return build_memory(settings, game, settings.replay.prioritization)
+    def sampled_by(self, rule: Any) -> Any:
+        """The prioritization by which the memory samples, given the rule's settings."""
+        return rule
 
-    def add(
-        self,
-        observation: NDArray[Any],
-        action: Ints,
-        reward: NDArray[np.float64],
-        next_observation: NDArray[Any],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
+    def add(self, step: Experience) -> None:
         """Keep one step of every environment."""
         td_error = None
         if self.settings.replay.starts_with_td:
-            td_error = self.agent.new_priorities(observation, action, reward, next_observation, terminated)
-        self.memory.add(
-            observation, action, reward, next_observation, terminated, truncated, td_error=td_error
-        )
+            td_error = self.agent.new_priorities(*step[:5])
+        self.memory.add(*step, td_error=td_error)
 
     def draw(self, batch_size: int, beta: float) -> "pser.Batch":
         """A batch to learn from. Its targets are reward + discount·Q(next_observation)."""

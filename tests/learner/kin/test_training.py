@@ -12,6 +12,7 @@ from pser.learner.events import CheckpointDue
 from pser.learner.games import training_game
 from pser.learner.loop import Trainer
 from pser.learner.presets import classic
+from pser.learner.replay import Experience
 from pser.learner.strategies import STRATEGIES
 
 torch.set_num_threads(1)
@@ -71,7 +72,9 @@ def test_an_episode_is_given_out_from_its_end_with_its_targets():
         for step in range(5):
             ended = np.array([step == 4, False])
             rows = np.full((2, 4), step, np.float32)
-            replay.add(rows, np.zeros(2, np.int64), np.ones(2), rows + 1, ended, np.zeros(2, bool))
+            replay.add(
+                Experience(rows, np.zeros(2, np.int64), np.ones(2), rows + 1, ended, np.zeros(2, bool))
+            )
         batch = replay.draw(3, 0.5)
         assert batch.ids.tolist() == [4, 6, 8]  # the first environment's last steps, in order of time
         assert batch.reward[-1] == 1.0
@@ -84,7 +87,7 @@ def test_a_reward_starts_with_the_high_priority():
     with contextlib.closing(training_game(settings)) as game:
         replay = trainer_of(settings, game).replay
         rows, no = np.zeros((2, 4), np.float32), np.zeros(2, bool)
-        replay.add(rows, np.zeros(2, np.int64), np.array([0.0, 1.0]), rows, no, no)
+        replay.add(Experience(rows, np.zeros(2, np.int64), np.array([0.0, 1.0]), rows, no, no))
         assert replay.memory.priorities([0, 1]).tolist() == [0.5, 2.0]
 
 
@@ -95,7 +98,7 @@ def test_the_pivot_is_the_largest_surprise_and_of_the_unknown_the_newest():
         known = {}
         rows, no = np.zeros((2, 4), np.float32), np.zeros(2, bool)
         for _ in range(30):
-            replay.add(rows, np.zeros(2, np.int64), np.zeros(2), rows, no, no)
+            replay.add(Experience(rows, np.zeros(2, np.int64), np.zeros(2), rows, no, no))
             alive = range(replay.memory.index.oldest_id, replay.memory.index.next_id)
             for _ in range(3):
                 slow = max(alive, key=lambda id_: (known.get(id_, np.inf), id_))

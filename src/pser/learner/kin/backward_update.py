@@ -11,15 +11,13 @@ the usual size, from its end to its start, with the targets computed once (the n
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
-from pser.errors import require
 from pser.learner.agent import Agent, Floats, Ints
 from pser.learner.kin.rules import BackwardUpdate
 from pser.learner.kin.targets import backward_targets
-from pser.learner.replay import MemoryReplay, build_memory
+from pser.learner.replay import Experience, MemoryReplay
 from pser.learner.seeds import generator
 from pser.learner.settings import TrainSettings
 
@@ -27,14 +25,10 @@ from pser.learner.settings import TrainSettings
 class BackwardUpdateReplay(MemoryReplay):
     """Draws an episode, builds its targets, and gives it out from its end to its start."""
 
+    single_steps = "the backward update"
+
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         super().__init__(settings, game, agent)
-        require(
-            settings.replay.n_step == 1,
-            "the backward update needs n_step 1",
-            settings.replay.n_step,
-            "set it",
-        )
         self.rule: BackwardUpdate = settings.replay.prioritization
         self.rng = generator(settings.run.seed, "replay")
         self.lasts: list[int] = []
@@ -43,22 +37,14 @@ class BackwardUpdateReplay(MemoryReplay):
         self.targets = np.empty(0, dtype=np.float32)
         """What is left of the episode in hand: its transitions in order of time, and their targets."""
 
-    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+    def sampled_by(self, rule: Any) -> Any:
         """Nothing is prioritized."""
-        return build_memory(settings, game, pser.Uniform())
+        return pser.Uniform()
 
-    def add(
-        self,
-        observation: NDArray[Any],
-        action: Ints,
-        reward: NDArray[np.float64],
-        next_observation: NDArray[Any],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
+    def add(self, step: Experience) -> None:
         """Keep one step of every environment, and note the episodes that ended."""
-        ids = self.memory.add(observation, action, reward, next_observation, terminated, truncated)
-        self.lasts.extend(ids[terminated | truncated].tolist())
+        ids = self.memory.add(*step)
+        self.lasts.extend(ids[step.terminated | step.truncated].tolist())
 
     def draw(self, batch_size: int, beta: float) -> "pser.Batch":
         """The next part of an episode, as transitions whose reward is their target; uniform until one has ended."""

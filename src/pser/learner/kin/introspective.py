@@ -11,13 +11,11 @@ oldest transition is shorter.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
-from pser.errors import require
 from pser.learner.agent import Agent, Floats, Ints
-from pser.learner.replay import MemoryReplay, build_memory
+from pser.learner.replay import Experience, MemoryReplay
 from pser.learner.settings import TrainSettings
 
 
@@ -30,33 +28,21 @@ def run_back(pivot: int, steps: int, num_envs: int, oldest: int) -> Ints:
 class IntrospectiveReplay(MemoryReplay):
     """Keeps the latest |δ| of every slot, and gives out runs of steps."""
 
+    single_steps = "introspective replay"
+
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         super().__init__(settings, game, agent)
-        require(
-            settings.replay.n_step == 1,
-            "introspective replay needs n_step 1",
-            settings.replay.n_step,
-            "set it",
-        )
         self.num_envs = game.num_envs
         self.surprise = np.full(settings.replay.capacity, -1.0)
         """Slot → latest |δ|; infinite if never replayed, −1 if empty."""
 
-    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+    def sampled_by(self, rule: Any) -> Any:
         """The memory stores; it does not choose."""
-        return build_memory(settings, game, pser.Uniform())
+        return pser.Uniform()
 
-    def add(
-        self,
-        observation: NDArray[Any],
-        action: Ints,
-        reward: NDArray[np.float64],
-        next_observation: NDArray[Any],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
+    def add(self, step: Experience) -> None:
         """Keep one step of every environment: nobody knows yet how surprising it is."""
-        ids = self.memory.add(observation, action, reward, next_observation, terminated, truncated)
+        ids = self.memory.add(*step)
         self.surprise[ids % len(self.surprise)] = np.inf
 
     def pivot(self) -> int:

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
-from pser.errors import require
 from pser.learner.agent import Agent, Floats, Ints
 from pser.learner.kin.reliability import Reals, raw_priorities
 from pser.learner.kin.rules import ReaPER
-from pser.learner.replay import MemoryReplay, build_memory
+from pser.learner.replay import Experience, MemoryReplay
 from pser.learner.settings import TrainSettings
 
 
@@ -67,32 +65,23 @@ class Episodes:
 class ReaPERReplay(MemoryReplay):
     """The memory samples by p^α; this keeps the episodes' sums."""
 
+    single_steps = "ReaPER"
+
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         super().__init__(settings, game, agent)
-        require(settings.replay.n_step == 1, "ReaPER needs n_step 1", settings.replay.n_step, "set it")
         self.rule: ReaPER = settings.replay.prioritization
         self.episodes = Episodes(game.num_envs, settings.replay.capacity)
         self.largest = 1.0
 
-    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+    def sampled_by(self, rule: Any) -> Any:
         """Sampling proportional to p^α."""
-        return build_memory(settings, game, pser.PER(alpha=settings.replay.prioritization.alpha, eps=0.0))
+        return pser.PER(alpha=rule.alpha, eps=0.0)
 
-    def add(
-        self,
-        observation: NDArray[Any],
-        action: Ints,
-        reward: NDArray[np.float64],
-        next_observation: NDArray[Any],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
+    def add(self, step: Experience) -> None:
         """Keep one step of every environment, with the largest priority."""
-        priority = np.full(len(reward), self.largest)
-        ids = self.memory.add(
-            observation, action, reward, next_observation, terminated, truncated, priority=priority
-        )
-        self.episodes.add(ids.tolist(), self.largest, (terminated | truncated).tolist())
+        priority = np.full(len(step.reward), self.largest)
+        ids = self.memory.add(*step, priority=priority)
+        self.episodes.add(ids.tolist(), self.largest, (step.terminated | step.truncated).tolist())
 
     def learned(self, batch: "pser.Batch", signal: Floats) -> None:
         """The fresh errors change the reliability of their whole episodes."""

@@ -11,51 +11,35 @@ reward was overwritten ends.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import pser
 from pser.env.game import Game
-from pser.errors import require
-from pser.learner.agent import Agent, Floats, Ints
+from pser.learner.agent import Agent, Floats
 from pser.learner.kin.rules import RewardBackprop
 from pser.learner.kin.walkers import Walkers
-from pser.learner.replay import MemoryReplay, build_memory
+from pser.learner.replay import Experience, MemoryReplay
 from pser.learner.settings import TrainSettings
 
 
 class RewardBackpropReplay(MemoryReplay):
     """The memory samples by the priorities; this moves them."""
 
+    single_steps = "reward back-propagation"
+
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         super().__init__(settings, game, agent)
-        require(
-            settings.replay.n_step == 1,
-            "reward back-propagation needs n_step 1",
-            settings.replay.n_step,
-            "set it",
-        )
         self.rule: RewardBackprop = settings.replay.prioritization
         self.walkers = Walkers()
 
-    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+    def sampled_by(self, rule: Any) -> Any:
         """Sampling proportional to the priority as it is."""
-        return build_memory(settings, game, pser.PER(alpha=1.0, eps=0.0))
+        return pser.PER(alpha=1.0, eps=0.0)
 
-    def add(
-        self,
-        observation: NDArray[Any],
-        action: Ints,
-        reward: NDArray[np.float64],
-        next_observation: NDArray[Any],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
+    def add(self, step: Experience) -> None:
         """Keep one step of every environment; a reward starts a walker."""
-        rewarded = reward != 0.0
+        rewarded = step.reward != 0.0
         priority = np.where(rewarded, self.rule.high_priority, self.rule.low_priority)
-        ids = self.memory.add(
-            observation, action, reward, next_observation, terminated, truncated, priority=priority
-        )
+        ids = self.memory.add(*step, priority=priority)
         self.walkers.start(ids[rewarded])
 
     def learned(self, batch: "pser.Batch", signal: Floats) -> None:

@@ -15,11 +15,10 @@ import numpy as np
 
 import pser
 from pser.env.game import Game
-from pser.errors import require
 from pser.learner.agent import Agent, Floats
 from pser.learner.kin.library import Library
 from pser.learner.kin.rules import Sequences
-from pser.learner.replay import MemoryReplay, build_memory
+from pser.learner.replay import MemoryReplay
 from pser.learner.seeds import generator
 from pser.learner.settings import TrainSettings
 
@@ -27,21 +26,17 @@ from pser.learner.settings import TrainSettings
 class SequencesReplay(MemoryReplay):
     """Gives out sequences of the library, or uniform batches."""
 
+    single_steps = "replay of transition sequences"
+
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         super().__init__(settings, game, agent)
-        require(
-            settings.replay.n_step == 1,
-            "transition sequences need n_step 1",
-            settings.replay.n_step,
-            "set it",
-        )
         self.rule: Sequences = settings.replay.prioritization
         self.library = Library(self.rule.library_size)
         self.rng = generator(settings.run.seed, "replay")
 
-    def build_memory(self, settings: TrainSettings, game: Game) -> "pser.ReplayMemory":
+    def sampled_by(self, rule: Any) -> Any:
         """Ordinary replay is uniform."""
-        return build_memory(settings, game, pser.Uniform())
+        return pser.Uniform()
 
     def draw(self, batch_size: int, beta: float) -> "pser.Batch":
         """Sequences of the library, each from its end to its start; or a uniform batch."""
