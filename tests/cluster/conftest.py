@@ -10,6 +10,7 @@ def ray():
     """Two CPUs' worth of Ray; without Ray the tests are skipped."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     module = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pser[ray]'")
     module.init(
         address="local",

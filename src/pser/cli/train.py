@@ -3,6 +3,7 @@
 $ pser train minatar:breakout --replay pser --frames 1000000 --run-dir runs/breakout
 $ pser train --resume runs/breakout
 $ pser train --from-run runs/breakout/manifest.json --seed 1 --run-dir runs/breakout-1
+$ pser train minatar:breakout --preset apex --engine ray --actors 4 --run-dir runs/apex
 """
 
 import os
@@ -16,6 +17,7 @@ import tyro
 
 from pser.cli.parsing import UNSET
 from pser.cli.settings_text import WIDTH, settings_lines
+from pser.cli.train_engine import ENGINE_FLAGS, EngineFlags, engine_of, is_given, resumed_engine
 from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
 from pser.errors import PserError, require
 from pser.learner.family import AGENTS, run_label, switches
@@ -26,7 +28,7 @@ LEFT_OUT = frozenset({"env"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Own:
+class _Own(EngineFlags):
     """What is said once per run; every other flag changes one setting of the preset."""
 
     env: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="GAME", help_behavior_hint="")] = (
@@ -71,13 +73,16 @@ def run(settings: Any) -> None:
     if settings.agent is not None:
         train = train.override(switches(settings.agent, train))
     train = shorten_evaluation(train.override(flags), flags)
+    train, engine = engine_of(settings, train, flags)
     progress = make_progress(_title(train), train.run.budget_frames)
     try:
         _say_settings(train, progress)
+        if engine is not None:
+            progress.said(engine.said())
         _say_anatomy(train, progress)
         from pser.run.training import start_run  # imports torch: seconds in which the panel is already there
 
-        start_run(train, preset, settings.run_dir or default_folder(train), progress)
+        start_run(train, preset, settings.run_dir or default_folder(train), progress, engine=engine)
     finally:
         progress.close()
 
@@ -90,13 +95,14 @@ def _resume(settings: Any) -> None:
     require(extend >= 0, "--extend is a number of frames", extend, "choose a positive one")
     manifest = read_manifest(settings.resume / "manifest.json")
     train = settings_of(manifest)
+    engine = resumed_engine(settings, manifest)
     progress = make_progress(_title(train), budget_of(manifest) + extend)
     try:
         _say_settings(train, progress)
         from pser.run.training import resume_run
 
         trusted = imported_modules(train) if settings.trust_imports else ()
-        resume_run(settings.resume, progress, trusted=trusted, extend_frames=extend)
+        resume_run(settings.resume, progress, trusted=trusted, extend_frames=extend, engine=engine)
     finally:
         progress.close()
 
@@ -165,6 +171,7 @@ def _refuse_beside_resume(settings: Any, flags: dict[str, Any]) -> None:
         for name in ("env", "preset", "agent", "run_dir", "from_run")
         if getattr(settings, name) is not None
     ]
+    others += [name for name in ENGINE_FLAGS if name != "ray_address" and is_given(settings, name)]
     others += list(flags)
     if others:
         names = ", ".join(name if name == "env" else "--" + name.replace("_", "-") for name in others)

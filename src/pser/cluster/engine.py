@@ -15,6 +15,8 @@ def join_ray(address: str | None) -> tuple[Any, bool]:
     # Ray would tell its makers of every start; it also changes the GPUs a task sees, and says so at each.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # A call whose answer nobody awaits may fail with the process it went to: that is dealt with, and no news.
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     ray = need("ray", "runs with --engine ray", "'pser[ray]'")
     if ray.is_initialized():
         return ray, False

@@ -188,7 +188,9 @@ class Shards:
         least = float(probabilities.min())
         if not isinstance(self.prioritization, Uniform) and self.prioritization.weights == "memory":
             least = min(
-                share * _least(shard) for share, shard in zip(shares, self._shards, strict=True) if share
+                share * least_probability(shard)
+                for share, shard in zip(shares, self._shards, strict=True)
+                if share
             )
         return merged_weights(probabilities, least, beta)
 
@@ -204,7 +206,7 @@ def _rows_by_shard(shard: Ints) -> list[tuple[int, Ints]]:
     return [(int(k), np.flatnonzero(shard == k)) for k in np.unique(shard)]
 
 
-def _least(shard: PriorityIndex) -> float:
+def least_probability(shard: PriorityIndex) -> float:
     """The smallest positive P(i) within a shard: a weight with β = 1 is P_min / P(i)."""
     ids, weights = shard.sample(1, 1.0, positions=[0.0])
     return float(weights[0] * shard.probabilities(ids)[0])

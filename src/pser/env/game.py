@@ -43,8 +43,8 @@ class Step:
     """[E] Steps of the finished game; 0 where no game finished."""
 
 
-class Game(Protocol):
-    """E copies of one game, stepped together."""
+class GameFacts(Protocol):
+    """What is known of E copies of one game, wherever they are played."""
 
     name: str
     """The full name, such as `atari:Pong`: `make_game(name)` makes this game again."""
@@ -54,6 +54,11 @@ class Game(Protocol):
     """Frames of the game per step of the agent: 4 on Atari, 1 elsewhere."""
     observation: Array | Frames
     """One environment's observation, as `pser.ReplayMemory` wants it described."""
+
+
+class Game(GameFacts, Protocol):
+    """E copies of one game, stepped together."""
+
     exact_state: bool
     """Whether `set_state` continues bit for bit. Otherwise it starts fresh episodes."""
 

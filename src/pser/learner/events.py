@@ -43,6 +43,14 @@ class CheckpointDue:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """Something happened that whoever watches should know, and that training goes on after."""
+
+    frames: int
+    text: str
+
+
+@dataclass(frozen=True)
 class TrainingFinished:
     """The budget is spent."""
 
@@ -62,6 +70,7 @@ Event = (
     | EvaluationDue
     | InspectionDue
     | CheckpointDue
+    | Remark
     | TrainingFinished
     | TrainingStopped
 )

@@ -8,9 +8,10 @@ under another name and renamed when complete, so a folder that bears a checkpoin
 import os
 import shutil
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pser
 from pser.errors import PserError
@@ -22,16 +23,24 @@ PREFIX = "frames-"
 STATE, MEMORY = "state.pser", "memory.pser"
 
 
+class Memory(Protocol):
+    """What can be part of a checkpoint."""
+
+    def save(self, path: Path) -> None:
+        """Write all of it to this file, or to this and others beside it."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A loaded checkpoint."""
 
     path: Path
     state: dict[str, Any]
-    memory: "pser.ReplayMemory"
+    memory: Any
+    """Whatever the loader made of the memory's file."""
 
 
-def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: "pser.ReplayMemory") -> Path:
+def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: Memory) -> Path:
     """Write the checkpoint of this moment, then forget all but the newest two."""
     folder.resolve().mkdir(exist_ok=True)  # a link to a folder will do, also to one to be made
     target, temporary = folder / f"{PREFIX}{frames:012d}", folder / f".writing-{os.getpid()}"
@@ -66,15 +75,17 @@ def remove_leftovers(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def read_newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint that is whole; None if none was ever written.
+def read_newest_checkpoint(
+    folder: Path, load: Callable[[Path], Any] = pser.ReplayMemory.load
+) -> Checkpoint | None:
+    """The newest checkpoint that is whole; None if none was ever written. `load` reads the memory's file.
 
     A damaged one is skipped with a warning; the run replaces it when it gets there again.
     """
     paths = checkpoint_paths(folder)
     for path in paths:
         try:
-            return Checkpoint(path, read_container(path / STATE), pser.ReplayMemory.load(path / MEMORY))
+            return Checkpoint(path, read_container(path / STATE), load(path / MEMORY))
         except (PserError, OSError) as error:
             warnings.warn(f"checkpoint {path.name} is damaged and was skipped: {error}", stacklevel=2)
     if paths:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pser.errors import DamagedFileError, PserError, is_whole, require
+from pser.learner.course import Course
 from pser.learner.evaluation import evaluate
 from pser.learner.events import (
     CheckpointDue,
@@ -12,11 +13,11 @@ from pser.learner.events import (
     Event,
     InspectionDue,
     IntervalLogged,
+    Remark,
     TrainingFinished,
     TrainingStopped,
 )
 from pser.learner.games import evaluation_game
-from pser.learner.loop import Trainer
 from pser.learner.seeds import derived_seed
 from pser.learner.settings_json import to_json
 from pser.records.checkpoint import Checkpoint, write_checkpoint
@@ -65,7 +66,7 @@ class Session:
     def __init__(
         self,
         folder: RunFolder,
-        trainer: Trainer,
+        trainer: Course,
         checkpoint: Checkpoint | None,
         progress: Progress,
         signals: StopSignals,
@@ -120,6 +121,8 @@ class Session:
                 self._inspect(frames)
             case CheckpointDue(frames=frames):
                 self._checkpoint(frames)
+            case Remark(text=text):
+                self.progress.said(text)
             case TrainingFinished():
                 self.finished = not self.evaluation_owed
             case TrainingStopped(frames=frames):

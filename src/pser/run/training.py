@@ -3,14 +3,17 @@
 import contextlib
 import warnings
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 import pser
-from pser.env.game import Game
+from pser.env.game import Game, GameFacts
 from pser.errors import PserError
 from pser.files.atomic import explain_disk_error, require_space
+from pser.learner.course import Course
 from pser.learner.device import configure_torch
 from pser.learner.games import evaluation_game, training_game
 from pser.learner.loop import Trainer, observation_shape
@@ -26,36 +29,73 @@ from pser.run.session import Session
 from pser.run.stopping import StopSignals
 
 
+class Engine(Protocol):
+    """Who carries a run out."""
+
+    def manifest(self) -> dict[str, Any]:
+        """What the manifest says of it beside the settings; a run goes on with the engine it was started with."""
+        ...
+
+    def open(self, settings: TrainSettings) -> AbstractContextManager[Course]:
+        """The trainer of a run, and all that it needs as long as the context lasts."""
+        ...
+
+
+class InProcess:
+    """This process plays and learns."""
+
+    def manifest(self) -> dict[str, Any]:
+        """Nothing: it goes without saying."""
+        return {}
+
+    @contextlib.contextmanager
+    def open(self, settings: TrainSettings) -> Iterator[Course]:
+        """The game, and a trainer that plays it."""
+        with contextlib.closing(training_game(settings)) as game:
+            # one spelling, whatever case was typed
+            yield build_trainer(settings.override({"env": game.name}), game)
+
+
 def start_run(
-    settings: TrainSettings, preset: str, path: Path, progress: Progress, *, command: str | None = None
+    settings: TrainSettings,
+    preset: str,
+    path: Path,
+    progress: Progress,
+    *,
+    command: str | None = None,
+    engine: Engine | None = None,
 ) -> None:
     """Train a new agent; all that the run leaves behind goes into `path`, which must be new or empty.
 
     Whatever can be refused is refused before anything is written: a folder once taken keeps its settings.
     """
-    folder = RunFolder(path)
-    with contextlib.closing(training_game(settings)) as game:
-        settings = settings.override({"env": game.name})  # one spelling, whatever case was typed
-        trainer = build_trainer(settings, game)
+    folder, engine = RunFolder(path), engine or InProcess()
+    with engine.open(settings) as trainer:
+        settings = trainer.settings
         if settings.evaluation.eval_period_frames:
             evaluation_game(settings).close()
         require_tracker(settings.run.track)
-        manifest = build_manifest(settings, preset, command)
+        manifest = build_manifest(settings, preset, command) | engine.manifest()
         folder.create()
-        require_space(path, checkpoint_bytes(settings, game), "three checkpoints of this run")
+        require_space(path, checkpoint_bytes(settings, trainer.game), "three checkpoints of this run")
         with folder.locked():
             write_manifest(folder.manifest, manifest)
             _run(folder, trainer, None, progress, settings.run.budget_frames)
 
 
 def resume_run(
-    path: Path, progress: Progress, *, trusted: Collection[str] = (), extend_frames: int = 0
+    path: Path,
+    progress: Progress,
+    *,
+    trusted: Collection[str] = (),
+    extend_frames: int = 0,
+    engine: Engine | None = None,
 ) -> None:
     """Continue a run from its newest whole checkpoint; a finished run is left alone unless it is extended.
 
-    `trusted`: modules that the run's manifest may ask to import.
+    `trusted`: modules that the run's manifest may ask to import. `engine`: the one the run was started with.
     """
-    folder = RunFolder(path)
+    folder, engine = RunFolder(path), engine or InProcess()
     manifest = read_manifest(folder.manifest)
     settings = settings_of(manifest)
     refuse_imports(settings, folder.manifest, trusted)
@@ -64,20 +104,26 @@ def resume_run(
     if status and status["state"] == "finished" and not extend_frames:
         progress.ended(f"{path} is finished: {status['frames']:,} frames (--extend FRAMES goes on)")
         return
+    if manifest.get("engine") != engine.manifest().get("engine"):
+        raise PserError(
+            f"{path} was started with another engine: continue it with pser train --resume {path}"
+        )
     with folder.locked():
         if extend_frames:
             budget += extend_frames
             write_manifest(folder.manifest, manifest | {"extended_to_frames": budget})
-        with _warnings_said(progress):
-            checkpoint = read_newest_checkpoint(folder.checkpoints)
-        if checkpoint:
-            refuse_edited(settings, checkpoint, folder.manifest)
-        where = (
-            f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start: no checkpoint yet"
-        )
-        progress.said(f"resuming {path} {where}")
-        with contextlib.closing(training_game(settings)) as game:
-            _run(folder, build_trainer(settings, game), checkpoint, progress, budget)
+        with engine.open(settings) as trainer:
+            with _warnings_said(progress):
+                checkpoint = read_newest_checkpoint(folder.checkpoints, trainer.load_memory)
+            if checkpoint:
+                refuse_edited(settings, checkpoint, folder.manifest)
+            where = (
+                f"at {checkpoint.state['frames']:,} frames"
+                if checkpoint
+                else "from the start: no checkpoint yet"
+            )
+            progress.said(f"resuming {path} {where}")
+            _run(folder, trainer, checkpoint, progress, budget)
 
 
 def build_trainer(settings: TrainSettings, game: Game) -> Trainer:
@@ -104,7 +150,7 @@ def _warnings_said(progress: Progress) -> Iterator[None]:
 
 
 def _run(
-    folder: RunFolder, trainer: Trainer, checkpoint: Checkpoint | None, progress: Progress, budget: int
+    folder: RunFolder, trainer: Course, checkpoint: Checkpoint | None, progress: Progress, budget: int
 ) -> None:
     """Train until the budget is spent or a signal asks to stop; the status never says running afterwards."""
 
@@ -144,7 +190,7 @@ def _run(
         signals.end_process()
 
 
-def checkpoint_bytes(settings: TrainSettings, game: Game) -> int:
+def checkpoint_bytes(settings: TrainSettings, game: GameFacts) -> int:
     """About what the two kept checkpoints and the one being written take on disk when the memory is full."""
     spec = game.observation
     if isinstance(spec, pser.Frames):
