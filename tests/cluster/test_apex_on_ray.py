@@ -95,10 +95,10 @@ def test_a_run_whose_learner_was_killed_is_resumed(ray, tmp_path, capfd):
     assert RunFolder(run).read_status()["state"] == "running"
     frames = RunFolder(run).read_status()["frames"]
 
-    # Ctrl-C after some more of it.
+    # The next checkpoint is one of the run that goes on.
     command = [sys.executable, "-m", "pser", "train", "--resume", str(run), *address]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        until(lambda: rows(run)[-1]["frames"] > frames + 500 or process.poll() is not None)
+        until(lambda: RunFolder(run).read_status()["frames"] > frames or process.poll() is not None)
         process.send_signal(signal.SIGTERM)
     assert process.returncode == 128 + signal.SIGTERM
     assert RunFolder(run).read_status()["state"] == "stopped"
