@@ -1,12 +1,16 @@
 """What a study declares, and the order of its runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from pser.errors import PserError
+from pser.learner.family import PARTS, parts_of
+from pser.learner.presets import preset_settings
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.declaration import declaration
 from pser.studies.figures import looks
-from pser.studies.study import Arm, Contrast, Game
+from pser.studies.study import Arm, Contrast, Game, Planned
 
 from .synthetic import records, small_study
 
@@ -147,3 +151,19 @@ def test_a_file_of_ones_own_declares_a_study(tmp_path):
         find_study(str(tmp_path / "other.py"))
     with pytest.raises(PserError, match="no study 'other'"):
         find_study("other")
+
+
+def test_the_rainbow_that_is_studied_is_the_presets():
+    study = find_study("rainbow")
+    arm = next(arm for arm in study.arms if arm.name == "rainbow-pser")
+    studied = study.settings_of(Planned(study.games[0], arm, 0))
+    preset = preset_settings("rainbow-minatar", "minatar:breakout")
+    assert studied.agent == replace(preset.agent, target_period_steps=4_000)
+    assert (studied.optimizer, studied.replay) == (preset.optimizer, preset.replay)
+
+
+def test_each_ablation_lacks_one_part_of_rainbow():
+    study = find_study("rainbow-parts")
+    of = {arm.name: parts_of(study.settings_of(Planned(study.games[0], arm, 0))) for arm in study.arms}
+    assert of.pop("rainbow") == frozenset(PARTS)
+    assert of == {f"no-{part}": frozenset(PARTS) - {part} for part in PARTS}

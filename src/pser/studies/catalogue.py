@@ -7,7 +7,7 @@ from pathlib import Path
 from pser.errors import PserError
 from pser.studies.study import Study
 
-NAMES = ("check", "chain", "minatar", "sharpness", "anatomy", "tune", "remedies")
+NAMES = ("check", "chain", "minatar", "sharpness", "anatomy", "tune", "remedies", "rainbow", "rainbow-parts")
 """Modules of this package that declare a `STUDY`, in the order in which they are told."""
 
 
@@ -19,7 +19,7 @@ def find_study(name: str) -> Study:
         raise PserError(
             f"no study {name!r}: choose one of {', '.join(NAMES)}, or name a Python file of yours"
         )
-    study = import_module(f"pser.studies.{name}").STUDY
+    study = import_module(f"pser.studies.{name.replace('-', '_')}").STUDY
     assert isinstance(study, Study)
     return study
 

@@ -84,7 +84,12 @@ def with_summary(text: str, found: Mapping[str, Results], link: str) -> str:
     """A page with the summary put between its two marks."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    return f"{before}{START}\n\n{summary_table(found, link)}\n{END}{after}"
+    begun = {name: results for name, results in found.items() if results.records}
+    parts = [summary_table(begun, link)] if begun else []
+    waiting = [f"[`{name}`]({link}#{name})" for name in found if name not in begun]
+    if waiting:
+        parts.append(f"Declared, without a run so far: {', '.join(waiting)}.\n")
+    return f"{before}{START}\n\n{chr(10).join(parts)}\n{END}{after}"
 
 
 PAGES = {"README.md": "docs/findings-training.md", "docs/how-to/choosing.md": "../findings-training.md"}
