@@ -33,12 +33,19 @@ class DecayPowers {
       rho_alpha.push_back(power(rho.back(), rules.alpha));
     }
     reversed_.assign(static_cast<size_t>(rules.window + 2 * kFan), 0.0);
+    steps_back_ = reversed_.data() + kFan + rules.window;
     for (int32_t l = 1; l <= rules.window; ++l) reversed_[static_cast<size_t>(kFan + rules.window - l)] = rho_alpha[static_cast<size_t>(l)];
   }
 
+  // It points into its own numbers: it may move, but a copy would point into the original.
+  DecayPowers(const DecayPowers&) = delete;
+  DecayPowers& operator=(const DecayPowers&) = delete;
+  DecayPowers(DecayPowers&&) = default;
+  DecayPowers& operator=(DecayPowers&&) = default;
+
   // (ρ^l)^α for sixteen neighbours of which the i-th lies l = first − i steps back; 0 where l is none of 1..W.
   PSER_INLINE const double* rho_alpha_from(int32_t first) const {
-    return reversed_.data() + kFan + static_cast<int32_t>(rho.size()) - 1 - first;
+    return steps_back_ - first;
   }
 
   // The largest l ≤ W with ρ^l·p > stop: how many steps back a priority still counts.
@@ -53,6 +60,7 @@ class DecayPowers {
 
  private:
   std::vector<double> reversed_;  // (ρ^W)^α … (ρ^1)^α, with zeros around
+  const double* steps_back_;      // after them: steps_back_[−l] is (ρ^l)^α
 };
 
 }  // namespace pser

@@ -27,6 +27,13 @@ class Decaying : public Sampling {
     bool operator<(const Walker& other) const { return id < other.id; }
   };
 
+  // A predecessor that the decay raises, and to what.
+  struct Raise {
+    int64_t cell;
+    double mass;
+    double priority;
+  };
+
   void decay_backward() {
     const auto each = [this](const auto& visit) {
       for (const Walker& w : walkers_) walk(w, [&](int64_t cell, double decayed, int32_t) { visit(cell, decayed); });
@@ -43,6 +50,7 @@ class Decaying : public Sampling {
 
   // Kept between calls so that no call allocates.
   std::vector<Walker> walkers_;
+  std::vector<Raise> raises_;
 
  private:
   // The transition holds this priority from now on; if it is a larger one, it came by decay.
@@ -69,21 +77,25 @@ class Decaying : public Sampling {
     decay_masses_portable();
   }
 
-  void decay_masses_portable() {
-    for (const Walker& w : walkers_) walk_by_mass(w);
-  }
+  void decay_masses_portable() { decay_masses_body(); }
 #if PSER_HAS_AVX2_BUILD
-  PSER_AVX2 void decay_masses_avx2() {
-    for (const Walker& w : walkers_) walk_by_mass(w);
-  }
+  PSER_AVX2 void decay_masses_avx2() { decay_masses_body(); }
 #endif
+
+  // First whom each walker raises, of the masses held before; then the largest counts. So the records are fetched in time.
+  PSER_INLINE void decay_masses_body() {
+    raises_.clear();
+    for (const Walker& w : walkers_) walk_by_mass(w);
+    for (const Raise& r : raises_)
+      if (decay_max(r.mass, mass(r.cell)) > mass(r.cell)) raise(r);
+  }
 
   PSER_INLINE void walk_by_mass(const Walker& w) {
     const int32_t reach = reach_of(w);
     const int32_t done = tiles().in_order(w.cell) ? raise_in_order(w, reach) : 0;
     walk_on(w, done, reach, [this, &w](int64_t cell, double decayed, int32_t l) {
       const double decayed_mass = powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass;
-      if (decay_max(decayed_mass, mass(cell)) > mass(cell)) raise(cell, decayed_mass, decayed);
+      if (decay_max(decayed_mass, mass(cell)) > mass(cell)) note_raise(cell, decayed_mass, decayed);
     });
   }
 
@@ -96,7 +108,7 @@ class Decaying : public Sampling {
     int32_t first = top;  // cell i of the block lies first − i steps back
     for (;;) {
       const int run = run_down(block, top);
-      const int lowest = std::max({0, top - run, first - last});
+      const int lowest = std::max(std::max(0, top - run), first - last);
       raise_in_block(w, block, lowest, top, first);
       // An episode began, or a step came out of turn; far enough; around the ring's edge.
       if (run <= top || first >= last || block < streams()) return first - lowest;
@@ -111,23 +123,27 @@ class Decaying : public Sampling {
     constexpr int kHalf = kFan / 2;
     const double* const held = blocks()[block].mass;
     const double* const powers = powers_.rho_alpha_from(first);
-    uint32_t raised = 0;
-    if (lowest < kHalf) raised = raised8(powers, w.decaying_mass, held);
-    if (top >= kHalf) raised |= raised8(powers + kHalf, w.decaying_mass, held + kHalf) << kHalf;
+    uint32_t raised = raised8(powers + kHalf, w.decaying_mass, held + kHalf) << kHalf;
+    if (lowest < kHalf) raised |= raised8(powers, w.decaying_mass, held);
     raised &= (2u << top) - (1u << lowest);
     for (; raised != 0; raised &= raised - 1) {
       const int i = __builtin_ctz(raised);
-      raise(block * kFan + i, powers[i] * w.decaying_mass, powers_.rho[static_cast<size_t>(first - i)] * w.decaying);
+      note_raise(block * kFan + i, powers[i] * w.decaying_mass, powers_.rho[static_cast<size_t>(first - i)] * w.decaying);
     }
   }
 
   // (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
-  PSER_INLINE void raise(int64_t cell, double decayed_mass, double decayed) {
-    Record& r = record(cell);
-    r.priority = decayed;
+  PSER_INLINE void note_raise(int64_t cell, double decayed_mass, double decayed) {
+    raises_.push_back({cell, decayed_mass, decayed});
+    __builtin_prefetch(&record(cell), 1);
+  }
+
+  PSER_INLINE void raise(const Raise& raised) {
+    Record& r = record(raised.cell);
+    r.priority = raised.priority;
     r.set_source(Source::kDecayed);
     // Next to zero a number has few digits left, and the power of the rounded priority is another one.
-    set_mass(cell, decayed < kFewDigits ? power(decayed, rules_.alpha) : decayed_mass);
+    set_mass(raised.cell, raised.priority < kFewDigits ? power(raised.priority, rules_.alpha) : raised.mass);
   }
 
   // How many steps back the walker's priority still counts.

@@ -41,6 +41,9 @@ inline double power(double x, double a) {
   return std::pow(x, a);
 }
 
+// Sooner computed again than remembered?
+inline bool is_cheap_power(double a) { return a == 0.5 || a == 1.0 || a == 0.0; }
+
 // p = |δ| + ε (Eq. 4).
 inline double fresh_priority(double td_error, double eps) { return std::fabs(td_error) + eps; }
 

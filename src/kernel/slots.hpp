@@ -50,6 +50,7 @@ class Slots {
  public:
   Slots(int64_t capacity, int64_t streams)
       : capacity_(capacity),
+        streams_(streams),
         tiles_(capacity, streams),
         blocks_((capacity + kFan - 1) / kFan),
         lockstep_(capacity / 64 + 1),
@@ -58,7 +59,7 @@ class Slots {
   Slots& operator=(const Slots&) = delete;
 
   int64_t capacity() const { return capacity_; }
-  int64_t streams() const { return static_cast<int64_t>(last_id_.size()); }
+  int64_t streams() const { return streams_; }
   int64_t next_id() const { return next_id_; }
   int64_t oldest_id() const { return oldest_id_; }
   int64_t size() const { return next_id_ - oldest_id_; }
@@ -153,6 +154,7 @@ class Slots {
   }
 
   int64_t capacity_;
+  int64_t streams_;
   int64_t next_id_ = 0;
   int64_t oldest_id_ = 0;
   int64_t head_ = 0;  // next_id % capacity

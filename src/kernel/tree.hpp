@@ -42,6 +42,7 @@ class Tree {
     if (word & bit) return;
     word |= bit;
     dirty_.push_back(node);
+    if (levels_.size() > 1) __builtin_prefetch(&levels_[1].values[node], 1);  // for `refresh`
   }
 
   // The same of the first leaf nodes; the others hold nothing.

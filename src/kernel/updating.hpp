@@ -150,7 +150,7 @@ class Updating : public Decaying {
     }
     if (rules_.window == 0) return;
     if (rules_.decay_from_priority) w.decaying = p;
-    w.decaying_mass = w.decaying == p ? after : power(w.decaying, rules_.alpha);
+    w.decaying_mass = !is_cheap_power(rules_.alpha) && w.decaying == p ? after : power(w.decaying, rules_.alpha);
   }
 
   void give(const Walker& w, double p, Source source) {
