@@ -82,11 +82,11 @@ def test_the_check_counts_standard_errors_to_the_published_figures():
 
 def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
     found = {"small": told({"pser": [5], "uniform": [1]}), "other": told({})}
-    page = f"before\n{START}\nold\n{END}\nafter\n"
+    page = f"before\n{START}\nstale\n{END}\nafter\n"
     new = with_summary(page, found, "there.md")
     assert new.startswith(f"before\n{START}\n\n| study |")
     assert new.endswith(f"{END}\nafter\n")
-    assert "old" not in new
+    assert "stale" not in new
     assert "[`small`](there.md#small) |" in new
     assert "without a run so far: [`other`](there.md#other)." in new
     assert with_summary(new, found, "there.md") == new

@@ -1,11 +1,13 @@
 """If Rainbow is not above DQN: which of its parts is to blame?"""
 
+from typing import Any
+
 from pser.studies.minatar import BASE
 from pser.studies.rainbow import RAINBOW
 from pser.studies.study import Arm, Contrast, Game, Study
 
-PER = {"replay": "per", **RAINBOW}
-WITHOUT = {
+PER: dict[str, Any] = {"replay": "per", **RAINBOW}
+WITHOUT: dict[str, dict[str, Any]] = {
     "double": {"double_q": False},
     "dueling": {"dueling": False},
     "n-step": {"n_step": 1},
