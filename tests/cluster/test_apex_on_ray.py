@@ -86,7 +86,8 @@ def test_a_run_whose_learner_was_killed_is_resumed(ray, tmp_path, capfd):
     more = ["--tensorboard", "off", "--chunk-steps", "10", "--run-dir", str(run)]
     flags = ["train", "gym:CartPole-v1", *small, *periods, *ray_flags, *address, *more]
     with subprocess.Popen([sys.executable, "-m", "pser", *flags], stdout=subprocess.DEVNULL) as process:
-        until(lambda: list((run / "checkpoints").glob("frames-*")) or process.poll() is not None)
+        folder = RunFolder(run)  # the status tells of a checkpoint once it is written
+        until(lambda: (folder.read_status() or {"frames": 0})["frames"] > 0 or process.poll() is not None)
         process.kill()
     manifest = json.loads((run / "manifest.json").read_text())
     assert from_json(manifest["engine"]) == ClusterSettings(actors=1, envs_per_actor=3, chunk_steps=10)

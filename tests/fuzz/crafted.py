@@ -102,6 +102,20 @@ class Parts:
         return bytes(out + END)
 
 
+def digest_of(data: bytes) -> int:
+    """The checksum of a file's checksums, by which a head names a part; 0 if it has none."""
+    try:
+        (length,) = struct.unpack_from("<Q", data, 8)
+        at = 16 + length
+        digest = zlib.crc32(data[at : at + 4])
+        for _, size in json.loads(data[16 : 16 + length])["arrays"]:
+            at += 4 + size
+            digest = zlib.crc32(data[at : at + 4], digest)
+    except (TypeError, KeyError, ValueError, struct.error, RecursionError):
+        return 0
+    return digest
+
+
 def mutated(seeds: list[bytes], choices: Choices) -> bytes:
     """One of the files with a few changes in its header and its arrays."""
     parts = Parts(choices.one(seeds))
@@ -124,7 +138,10 @@ def mutated(seeds: list[bytes], choices: Choices) -> bytes:
 
 def _change_header(header, choices: Choices) -> None:
     """Go down to some value and put another in its place."""
-    value, key = header, choices.one(["settings", "state", "state", "settings", "arrays", "content", "kind"])
+    value, key = (
+        header,
+        choices.one(["settings", "state", "state", "settings", "arrays", "content", "kind", "parts"]),
+    )
     if key not in header:
         key = choices.one(list(header))
     while isinstance(value[key], dict | list) and len(value[key]) and choices.below(6):

@@ -1,6 +1,9 @@
 """What must hold for a file, whatever it says: it is refused as damaged, or what it gives works."""
 
+import functools
 import io
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -8,6 +11,9 @@ import pser
 from pser.errors import PserError
 from pser.files.container import read_container, write_container
 
+from .crafted import Parts, digest_of
+
+HEAD = "save"
 SHAPE = (70,)  # of a frame: small, and large enough that two changed pixels take less than half of it
 FEW = 4096  # transitions: more are not walked through one by one
 
@@ -20,7 +26,23 @@ def seeds() -> list[bytes]:
         for frames in ("frames", "compressed", "array", "both")
         for kind in _rules(n_step)
     ]
-    return made + [_index(rule) for rule in _rules(1) + _rules(3)] + [_state()]
+    return made + [_index(rule) for rule in _rules(1) + _rules(3)] + [_state(), *in_parts().values()]
+
+
+@functools.cache
+def in_parts() -> dict[str, bytes]:
+    """The files of a memory saved in parts, by name: the head and what it names."""
+    fields = {
+        "screen": pser.Frames(SHAPE, stack=2, compress=True, capacity_bytes=200_000),
+        "speed": pser.Array((2,), np.float32),
+        "on": pser.Array((), np.bool_),
+    }
+    memory = pser.ReplayMemory(10, fields, num_envs=2, n_step=3, seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        for steps in (4, 2, 3):
+            _play(memory, "both", steps)
+            memory.save_changes(Path(folder) / HEAD)
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
 
 def _rules(n_step):
@@ -82,8 +104,40 @@ def _saved(thing) -> bytes:
     return stream.getvalue()
 
 
+def _in_place_of(name: str, data: bytes) -> dict[str, bytes]:
+    """The files of a save in parts, one of them another; if it is a part, the head names it by its checksum."""
+    files = dict(in_parts())
+    del files[name]
+    if name == HEAD:
+        return files | {HEAD: data}
+    head = Parts(files[HEAD])
+    for part in head.header["parts"]:
+        if name == f"{HEAD}.{part[0]:08x}":
+            part[0] = digest_of(data)
+    return files | {HEAD: head.joined(), f"{HEAD}.{digest_of(data):08x}": data}
+
+
+def _try_parts(data: bytes) -> str:
+    results = set()
+    for name in in_parts():
+        with tempfile.TemporaryDirectory() as folder:
+            for each, content in _in_place_of(name, data).items():
+                (Path(folder) / each).write_bytes(content)
+            try:
+                memory = pser.ReplayMemory.load(Path(folder) / HEAD)
+            except PserError as error:
+                if "\n" in str(error):
+                    raise AssertionError(f"more than one line: {error}") from error
+            else:
+                results.add("loaded")
+                _use_memory(memory)
+    return "loaded" if results else "refused"
+
+
 def try_file(data: bytes) -> str:
     """Load the bytes as what they say they are; use what comes out. Anything but a PserError is a fault."""
+    if b'"ReplayMemoryPart"' in data[:64] or b'"parts"' in data[:20_000]:
+        return _try_parts(data)
     loaders = {
         b'"ReplayMemory"': (pser.ReplayMemory.load, _use_memory),
         b'"PriorityIndex"': (pser.PriorityIndex.load, _use_index),

@@ -1,5 +1,7 @@
 """Checkpoints: two deep, whole or skipped."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,12 @@ import pser
 from pser.errors import PserError
 from pser.files.container import write_container
 from pser.records import checkpoint
-from pser.records.checkpoint import checkpoint_paths, read_newest_checkpoint, write_checkpoint
+from pser.records.checkpoint import (
+    CheckpointWriter,
+    checkpoint_paths,
+    read_newest_checkpoint,
+    write_checkpoint,
+)
 
 
 def memory():
@@ -101,3 +108,88 @@ def test_a_checkpoint_bears_its_name_only_when_it_is_whole(tmp_path, monkeypatch
     write_checkpoint(tmp_path, 10, {}, memory())
     write_checkpoint(tmp_path, 20, {}, memory())
     assert seen == [[], ["frames-000000000010"]]
+
+
+def grow(grown, steps=5):
+    for i in range(steps):
+        grown.add(np.full(2, i, np.float32), 0, float(i), np.full(2, i + 1, np.float32), False, False)
+
+
+def written(folder, count):
+    """So many checkpoints of a growing memory, and the writer."""
+    writer, grown = CheckpointWriter(folder), pser.ReplayMemory(200, pser.Array((2,), np.float32), seed=0)
+    for number in range(count):
+        grow(grown)
+        writer.write(number, {"frames": number}, grown)
+        grow(grown, 1)
+    writer.wait()
+    return writer
+
+
+def inodes(path):
+    return {file.stat().st_ino for file in path.iterdir()}
+
+
+def test_the_two_that_are_kept_share_no_file(tmp_path):
+    for count in range(2, 7):
+        folder = tmp_path / str(count)
+        written(folder, count)
+        newest, other = checkpoint_paths(folder)
+        assert not inodes(newest) & inodes(other)
+
+
+def test_a_checkpoint_links_the_parts_of_the_one_before_the_last(tmp_path):
+    writer, grown = CheckpointWriter(tmp_path), pser.ReplayMemory(200, pser.Array((2,), np.float32), seed=0)
+    seen = []
+    for number in range(5):
+        grow(grown)
+        writer.write(number, {"frames": number}, grown)
+        writer.wait()
+        seen.append(inodes(checkpoint_paths(tmp_path)[0]))
+    assert [bool(new & old) for old, new in itertools.pairwise(seen)] == [False] * 4
+    assert [bool(new & old) for old, new in zip(seen, seen[2:], strict=False)] == [True] * 3
+
+
+def test_a_damaged_part_falls_back_with_a_warning(tmp_path):
+    written(tmp_path, 6)
+    newest = checkpoint_paths(tmp_path)[0]
+    parts = [path for path in newest.iterdir() if path.name.startswith("memory.pser.")]
+    assert len(parts) == 3
+    for part in parts:
+        content = part.read_bytes()
+        damage(part)
+        with pytest.warns(UserWarning, match="frames-000000000005 is damaged"):
+            assert read_newest_checkpoint(tmp_path).state["frames"] == 4
+        part.write_bytes(content)
+    assert read_newest_checkpoint(tmp_path).state["frames"] == 5
+
+
+def test_a_checkpoint_is_of_the_moment_it_was_asked_for(tmp_path):
+    writer, grown = CheckpointWriter(tmp_path), memory()
+    state = {"frames": 1, "weights": np.zeros(3)}
+    writer.write(1, state, grown)
+    state["weights"][:] = 7.0
+    grow(grown)
+    writer.wait()
+    loaded = read_newest_checkpoint(tmp_path)
+    assert loaded.state["weights"].tolist() == [0.0, 0.0, 0.0]
+    assert len(loaded.memory) == 5
+
+
+def test_what_goes_wrong_in_the_background_is_raised_later_and_once(tmp_path, monkeypatch):
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    writer, grown = CheckpointWriter(tmp_path), memory()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "write_container", full_disk)
+        writer.write(1, {"frames": 1}, grown)
+        with pytest.raises(OSError, match="No space"):
+            writer.wait()
+    assert writer.completed() is None
+    grow(grown)
+    writer.write(2, {"frames": 2}, grown)
+    writer.wait()
+    assert writer.completed() == 2
+    assert writer.completed() is None
+    assert len(read_newest_checkpoint(tmp_path).memory) == 10

@@ -1,9 +1,11 @@
 """Whether two runs left the same behind: weights, memory, random generators, records; only times may differ."""
 
+import io
 import json
 
 import numpy as np
 
+import pser
 from pser.files.container import read_container
 from pser.records.checkpoint import checkpoint_paths
 
@@ -20,6 +22,13 @@ def final_state(run):
     del state["trainer"]["interval"]["seconds"]
     del state["records"]  # the lengths of files that hold measured times
     return state
+
+
+def memory_bytes(run):
+    """All of the newest checkpoint's memory, whatever parts it was written in."""
+    stream = io.BytesIO()
+    pser.ReplayMemory.load(checkpoint_paths(run / "checkpoints")[0] / "memory.pser").save(stream)
+    return stream.getvalue()
 
 
 def same(one, other):
@@ -43,10 +52,7 @@ def differences(run, expected):
     inspections = [sorted(path.name for path in (path / "inspect").glob("*")) for path in (run, expected)]
     if inspections[0] != inspections[1]:
         found.append("inspect/")
-    memories = [
-        (checkpoint_paths(path / "checkpoints")[0] / "memory.pser").read_bytes() for path in (run, expected)
-    ]
-    if memories[0] != memories[1]:
+    if memory_bytes(run) != memory_bytes(expected):
         found.append("memory.pser")
     if json.loads((run / "status.json").read_text())["state"] != "finished":
         found.append("not finished")

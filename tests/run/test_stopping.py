@@ -151,10 +151,24 @@ def test_a_run_that_fails_while_it_stops_is_not_left_running(tmp_path, monkeypat
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pser.run.session.write_checkpoint", full)
+    monkeypatch.setattr("pser.records.checkpoint.write_container", full)
     with pytest.raises(PserError, match="no disk space"):
         start(tmp_path / "run", Interrupting(signal.SIGTERM, at_frames=40))
     assert status(tmp_path / "run") == "failed"
+
+
+def test_a_checkpoint_that_fails_in_the_background_fails_the_run(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pser.records.checkpoint.write_container", full)
+    with pytest.raises(PserError, match="no disk space"):
+        start(tmp_path / "run", Quiet(), checkpoint_period_frames=40)
+    assert status(tmp_path / "run") == "failed"
+    assert json.loads((tmp_path / "run/status.json").read_text())["frames"] < SMALL["budget_frames"]
+    monkeypatch.undo()
+    resume_run(tmp_path / "run", Quiet())
+    assert status(tmp_path / "run") == "finished"
 
 
 def test_a_signal_that_was_ignored_stays_ignored():

@@ -35,21 +35,29 @@ Place = str | PathLike[str] | BinaryIO
 NONSENSE = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
-def write(place: Place, kind: str, content: dict[str, Any], arrays: Arrays) -> None:
-    """Write a whole file: to a path atomically (a crash leaves the old one or the new one), to a stream as it comes."""
+def write(place: Place, kind: str, content: dict[str, Any], arrays: Arrays) -> int:
+    """Write a whole file: to a path atomically (a crash leaves the old one or the new one), to a stream as it comes.
+
+    Returns the checksum of all its checksums, by which another file may refer to it.
+    """
     header = {"kind": kind, "byteorder": sys.byteorder, **content}
     header["arrays"] = [[name, array.nbytes] for name, array in arrays.items()]
     encoded = json.dumps(header).encode()
     with _writing(place) as file:
         start = MAGIC + struct.pack("<Q", len(encoded)) + encoded
-        file.write(start + struct.pack("<I", zlib.crc32(start)))
+        sealed = struct.pack("<I", zlib.crc32(start))
+        file.write(start + sealed)
+        digest = zlib.crc32(sealed)
         for array in arrays.values():
             checksum = 0
             for part in _slices(array):
                 file.write(part)
                 checksum = zlib.crc32(part, checksum)
-            file.write(struct.pack("<I", checksum))
+            sealed = struct.pack("<I", checksum)
+            file.write(sealed)
+            digest = zlib.crc32(sealed, digest)
         file.write(END)
+    return digest
 
 
 class Reader:
@@ -57,6 +65,8 @@ class Reader:
 
     def __init__(self, file: BinaryIO, name: str, size: int, whole: bool) -> None:
         self._file, self.name = file, name
+        self.digest = 0
+        """The checksum of the checksums read so far; of a whole file what `write` returned."""
         start = self._exactly(len(MAGIC) + 8)
         if start[: len(MAGIC)] != MAGIC:
             raise self.damaged("it does not begin like a file of pser")
@@ -111,8 +121,10 @@ class Reader:
             done += count
 
     def _check(self, checksum: int, what: str) -> None:
-        if struct.unpack("<I", self._exactly(4))[0] != checksum:
+        sealed = self._exactly(4)
+        if struct.unpack("<I", sealed)[0] != checksum:
             raise self.damaged(f"the checksum of {what} is wrong")
+        self.digest = zlib.crc32(sealed, self.digest)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,10 @@ class Stored(NamedTuple):
     initial: int = 0
     used: str = "all"
     """How much of it a file holds: "all"; "rows", as many as slots were ever filled; or, named by another array of one
-    number, as many as that counts."""
+    number, as many as that counts. Rows and what is counted are written once, in the order of their ids, id i at place
+    i modulo their number, and stay as they are until their place is taken again."""
+    newest: tuple[str, str] | None = None
+    """Of what is written in another order, two arrays: the newest id in each entry (−1: none), the ids' counter."""
 
 
 def zeros(name: str, stored: Stored) -> Values:
@@ -214,7 +217,12 @@ class CompressedColumn(FrameColumn):
         del arrays["ring"]
         return arrays | {
             "used_chunks": Stored((1,), np.int64),
-            "chunks": Stored((self._limit + 1, self._chunk_bytes), np.uint8, used="used_chunks"),
+            "chunks": Stored(
+                (self._limit + 1, self._chunk_bytes),
+                np.uint8,
+                used="used_chunks",
+                newest=("last_frame", "next_frame"),
+            ),
             "last_frame": Stored((self._limit,), np.int64, initial=-1),
             "filled": Stored((1,), np.int64),
             "at": Stored((self._ring,), np.int64, used="next_frame"),

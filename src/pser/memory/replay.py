@@ -1,6 +1,7 @@
 """The replay memory: steps of one or many environments in, prioritized batches out."""
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from pser.memory import saving
 from pser.memory.arrays import Ints, Reals, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
+from pser.memory.changes import Saving
 from pser.memory.columns import Sizes, columns_of
 from pser.memory.index import (
     LARGEST_BATCH,
@@ -26,6 +28,7 @@ from pser.memory.index import (
     saved_bytes,
 )
 from pser.memory.offline import arrays_of, episodes_in, fill, opened, reward_dtype_of, spec_of, write_minari
+from pser.memory.parts import Saved, head_layout, saved_parts
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.rows import flags_of, intake_of, reals_of, rows_of
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
@@ -97,6 +100,9 @@ class ReplayMemory:
         # One environment is reset by its owner; frames that do not follow from the stack before are refused anyway.
         resets = self.num_envs > 1 and not any(isinstance(field, Frames) for field in self._fields.values())
         self._watch = AutoresetWatch() if resets else None
+        self._history = object()
+        self._saving: Saving | None = None
+        self._saved: Saved | None = None
 
     @property
     def prioritization(self) -> Prioritization:
@@ -149,6 +155,8 @@ class ReplayMemory:
         episode's end `next_observation` is the true final observation, not the first of the next episode. Without
         `priority` (raw p) or `td_error` (p = |δ| + ε) a transition takes the largest priority ever recorded.
         """
+        if self._saving is not None:
+            self._make_way(self.num_envs if stream is None else np.size(stream))
         watch = self._watch
         if watch is None or not watch.waiting:
             ids = self._intake.add(
@@ -187,6 +195,8 @@ class ReplayMemory:
         step begins an episode. Returns the ids of the transitions completed.
         """
         streams = np.arange(self.num_envs) if stream is None else as_ids(stream).reshape(-1)
+        if self._saving is not None:
+            self._make_way(len(streams))
         return np.frombuffer(self._storage.kernel.end_episodes(streams), np.int64)
 
     @overload
@@ -354,6 +364,50 @@ class ReplayMemory:
 
         It is written without a second copy in memory.
         """
+        with self._index.locked():
+            counters = self._storage.counters()
+            arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id, counters)}
+            archive.write(path, "ReplayMemory", self._content(counters), arrays)
+
+    def save_changes(
+        self, path: str | PathLike[str], *, since: Saved | None = None, background: bool = False
+    ) -> Saving:
+        """Write what is new since the last such save of this memory, or since the one given; link the rest.
+
+        The file at `path` holds what changes anywhere (priorities, open episodes, the random generator) and names files
+        beside it with all that was added and is still in memory; `load(path)` continues bit for bit. A part once
+        written is never written to again, and shared between saves by hard links: a damaged one damages every save that
+        names it. In the first save, or if the earlier files are gone, everything is written; and again when the parts
+        have become many.
+
+        With `background`, the call returns once a snapshot is taken and the rest is written in a thread: `wait()` of
+        what it returns waits for the end, and raises what went wrong.
+        """
+        saving = self.begin_save(path, self._saved if since is None else since)
+        if background:
+            saving.in_background()
+        else:
+            saving.write()
+        return saving
+
+    def begin_save(self, path: str | PathLike[str], since: Saved | None) -> Saving:
+        """The snapshot of a save of what is new; `write` of what it returns must follow, in whatever thread."""
+        if self._saving is not None:
+            self._saving.finished()
+        return Saving(self, archive.as_path(path), since)
+
+    @property
+    def saved(self) -> Saved | None:
+        """The last save of what was new, or the one that it was loaded from."""
+        return self._saved
+
+    def _make_way(self, rows: int) -> None:
+        saving = self._saving
+        if saving is not None:  # it may end at any moment
+            saving.make_way(rows)
+
+    def _content(self, counters: dict[str, int]) -> dict[str, Any]:
+        """What a file tells beside its arrays."""
         settings = {
             "capacity": self.capacity,
             "observation": [[name, saving.to_json(field)] for name, field in self._fields.items()],
@@ -364,11 +418,7 @@ class ReplayMemory:
             "gamma": self.gamma,
             "reward_dtype": self._real.str,
         }
-        with self._index.locked():
-            counters = self._storage.counters()
-            content = {"settings": settings, "state": {**self._index.state(), "frames": counters}}
-            arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id, counters)}
-            archive.write(path, "ReplayMemory", content, arrays)
+        return {"settings": settings, "state": {**self._index.state(), "frames": counters}}
 
     @classmethod
     def load(cls, path: archive.Place) -> Self:
@@ -389,10 +439,12 @@ class ReplayMemory:
             sizes = Sizes(capacity, envs, n_step)
             layout = layout_of(columns_of(fields, sizes), action_field(action), sizes, real)
             in_slots = is_in_slots(file)
-            expected = saved_bytes(rule, capacity, envs, next_id, in_slots) | used_bytes(
-                layout, next_id, counters
-            )
-            file.require(expected)  # before anything of such a size is allocated
+            expected = used_bytes(layout, next_id, counters)
+            parts = saved_parts(path, file, layout, counters)
+            if parts is not None:
+                expected = {name: expected[name] for name in head_layout(layout)}
+            kept_bytes = saved_bytes(rule, capacity, envs, next_id, in_slots)
+            file.require(kept_bytes | expected)  # before anything of such a size is allocated
             memory = cls(
                 capacity,
                 fields.get(WHOLE, fields),
@@ -404,7 +456,10 @@ class ReplayMemory:
                 reward_dtype=real,
             )
             kept = memory._index.state_arrays(next_id, in_slots)
-            file.fill({**kept, **memory._storage.used(next_id, counters)})
+            arrays = memory._storage.used(next_id, counters)
+            file.fill(kept | {name: arrays[name] for name in expected})
+            if parts is not None:
+                memory._saved = parts.fill(memory._storage.arrays, memory._history)
             memory._storage.check(next_id, counters)
             memory._index.set_state(state, in_slots)
         return memory

@@ -58,8 +58,11 @@ def _steps_layout(action: Array, sizes: Sizes, real: np.dtype[Any]) -> Layout:
 def _column_layout(prefix: str, column: Column) -> Layout:
     layout = {}
     for part, stored in column.arrays().items():
-        counted = stored.used not in ("all", "rows")
-        layout[f"{prefix}/{part}"] = stored._replace(used=f"{prefix}/{stored.used}") if counted else stored
+        if stored.used not in ("all", "rows"):
+            stored = stored._replace(used=f"{prefix}/{stored.used}")
+        if stored.newest is not None:
+            stored = stored._replace(newest=(f"{prefix}/{stored.newest[0]}", f"{prefix}/{stored.newest[1]}"))
+        layout[f"{prefix}/{part}"] = stored
     return layout
 
 
@@ -105,7 +108,7 @@ class Storage:
         gamma: float,
         reward_dtype: np.dtype[Any],
     ) -> None:
-        self._layout = layout_of(columns, action, sizes, reward_dtype)
+        self.layout = layout_of(columns, action, sizes, reward_dtype)
         self.arrays: Arrays = {}
         for name, stored in _steps_layout(action, sizes, reward_dtype).items():
             self.arrays[name] = zeros(name, stored)
@@ -128,11 +131,11 @@ class Storage:
 
     def counters(self) -> dict[str, int]:
         """How many frames each ring has taken; tells a loader how much of the ring was saved."""
-        return {name: int(self.arrays[name][0]) for name in counter_names(self._layout)}
+        return {name: int(self.arrays[name][0]) for name in counter_names(self.layout)}
 
     def used(self, next_id: int, counters: dict[str, int]) -> Arrays:
         """The part of each array that holds anything, in place."""
-        lengths = used_lengths(self._layout, next_id, counters)
+        lengths = used_lengths(self.layout, next_id, counters)
         return {name: array[: lengths[name]] for name, array in self.arrays.items()}
 
     def check(self, next_id: int, counters: dict[str, int]) -> None:
@@ -143,6 +146,6 @@ class Storage:
         for name, array in self.used(next_id, counters).items():
             if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
                 raise PserError(f"a flag must be 0 or 1, array {name!r} has others: use an older copy")
-        wrong = self.kernel.damage(min(next_id, self._layout["reward/rows"].shape[0]))
+        wrong = self.kernel.damage(min(next_id, self.layout["reward/rows"].shape[0]))
         if wrong:
             raise PserError(f"{wrong}: use an older copy")

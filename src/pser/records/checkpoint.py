@@ -1,14 +1,22 @@
 """Checkpoints: all that a run needs to go on as if it had never stopped, two deep.
 
-A checkpoint is a folder with two files, each with its own checksum: `state.pser` (networks, optimizer, random
-generators, counters, game, positions in the records) and `memory.pser` (the replay memory). It is written
-under another name and renamed when complete, so a folder that bears a checkpoint's name is whole.
+A checkpoint is a folder of files, each with its own checksums: `state.pser` (networks, optimizer, random generators,
+counters, game, positions in the records), `memory.pser` (the priorities, and which parts belong to it) and the parts
+beside it (what was added to the memory). It is written under another name and renamed when complete, so a folder that
+bears a checkpoint's name is whole.
+
+A checkpoint links the parts of the one before the last and writes what was added since. So the two that are kept share
+no file, and whatever happens to one leaves the other.
 """
 
+import contextlib
+import copy
 import os
 import shutil
+import threading
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +25,8 @@ import pser
 from pser.errors import PserError
 from pser.files.atomic import remove_folder, sync_folder
 from pser.files.container import read_container, write_container
+from pser.memory.changes import Saving
+from pser.memory.parts import Saved
 
 KEPT = 2
 PREFIX = "frames-"
@@ -40,22 +50,111 @@ class Checkpoint:
     """Whatever the loader made of the memory's file."""
 
 
-def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: Memory) -> Path:
-    """Write the checkpoint of this moment, then forget all but the newest two."""
-    folder.resolve().mkdir(exist_ok=True)  # a link to a folder will do, also to one to be made
-    target, temporary = folder / f"{PREFIX}{frames:012d}", folder / f".writing-{os.getpid()}"
-    remove_leftovers(folder)
-    temporary.mkdir()
+class CheckpointWriter:
+    """Writes the checkpoints of one run, one at a time, each while the training goes on."""
+
+    def __init__(self, folder: Path, newest: Checkpoint | None = None) -> None:
+        """`newest`: the checkpoint that the run went on from."""
+        self._folder = folder
+        self._saves: deque[Saved] = deque(maxlen=KEPT)
+        if newest is not None and isinstance(newest.memory, pser.ReplayMemory) and newest.memory.saved:
+            self._saves.append(newest.memory.saved)
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._completed: int | None = None
+
+    def write(
+        self,
+        frames: int,
+        state: dict[str, Any],
+        memory: Memory,
+        *,
+        first: Callable[[], object] = lambda: None,
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Take a snapshot of this moment, and begin to write it; then all but the newest two are forgotten.
+
+        `first` and `then` are done before and after, in the thread that writes. It ends with the process, whatever it
+        has written by then. A memory of another kind than ReplayMemory is written whole, before this returns.
+        """
+        self.wait()
+        self._folder.resolve().mkdir(exist_ok=True)  # a link to a folder will do, also to one to be made
+        temporary = self._folder / f".writing-{os.getpid()}"
+        remove_leftovers(self._folder)
+        temporary.mkdir()
+        since = self._saves[0] if len(self._saves) == KEPT else None
+        state = copy.deepcopy(state)
+        saving: Saving | None = None
+        if isinstance(memory, pser.ReplayMemory):
+            saving = memory.begin_save(temporary / MEMORY, since)
+        else:
+            with _removed_on_error(temporary):
+                memory.save(temporary / MEMORY)
+
+        def carry_out() -> None:
+            try:
+                with _removed_on_error(temporary):
+                    first()
+                    saved = saving.write() if saving is not None else None
+                    target = _complete(self._folder, frames, state, temporary)
+                if saved is not None:
+                    saved.path = target / MEMORY
+                    self._saves.append(saved)
+                then()
+                self._completed = frames
+            except BaseException as error:
+                self._error = error
+            finally:
+                if saving is not None:
+                    saving.abandon()
+
+        self._thread = threading.Thread(target=carry_out, name="pser-checkpoint", daemon=True)
+        self._thread.start()
+
+    def is_writing(self) -> bool:
+        """Is one under way?"""
+        return self._thread is not None and self._thread.is_alive()
+
+    def completed(self) -> int | None:
+        """The frames of a checkpoint completed since this was asked last; what went wrong with one is raised here."""
+        if self._error is not None:
+            self.wait()
+        frames, self._completed = self._completed, None
+        return frames
+
+    def wait(self) -> None:
+        """Until none is under way; what went wrong with it is raised here, once."""
+        if self._thread is not None:
+            self._thread.join()
+        self._thread, error, self._error = None, self._error, None
+        if error is not None:
+            raise error
+
+
+def write_checkpoint(folder: Path, frames: int, state: dict[str, Any], memory: Memory) -> None:
+    """Write the checkpoint of this moment by itself, then forget all but the newest two."""
+    writer = CheckpointWriter(folder)
+    writer.write(frames, state, memory)
+    writer.wait()
+
+
+@contextlib.contextmanager
+def _removed_on_error(temporary: Path) -> Iterator[None]:
     try:
-        memory.save(temporary / MEMORY)
-        write_container(temporary / STATE, state)
-        sync_folder(temporary)
-        if target.exists():  # from before a fallback to an older checkpoint
-            remove_folder(target)
-        os.rename(temporary, target)
+        yield
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _complete(folder: Path, frames: int, state: dict[str, Any], temporary: Path) -> Path:
+    """Give a checkpoint whose memory is written its state and its name."""
+    target = folder / f"{PREFIX}{frames:012d}"
+    write_container(temporary / STATE, state)
+    sync_folder(temporary)
+    if target.exists():  # from before a fallback to an older checkpoint
+        remove_folder(target)
+    os.rename(temporary, target)
     sync_folder(folder)
     for path in checkpoint_paths(folder)[KEPT:]:
         remove_folder(path)

@@ -29,11 +29,16 @@ class JsonLines:
         self._file.write((json.dumps(finite(row), allow_nan=False) + "\n").encode())
         self._file.flush()
 
+    def position(self) -> int:
+        """After the last row."""
+        self._file.flush()
+        return self._file.tell()
+
     def sync(self) -> int:
         """Force all rows to disk; returns the position after the last."""
-        self._file.flush()
+        position = self.position()
         os.fsync(self._file.fileno())
-        return self._file.tell()
+        return position
 
     def close(self) -> None:
         """Close the file."""

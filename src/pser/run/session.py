@@ -1,6 +1,7 @@
 """One process's part of a run: the trainer, and everything that listens to it."""
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from pser.learner.events import (
 from pser.learner.games import evaluation_game
 from pser.learner.seeds import derived_seed
 from pser.learner.settings_json import to_json
-from pser.records.checkpoint import Checkpoint, write_checkpoint
+from pser.records.checkpoint import Checkpoint, CheckpointWriter
 from pser.records.folder import RunFolder
 from pser.records.inspection import forget_inspections_after, inspect_memory, write_inspection
 from pser.records.jsonl import JsonLines
@@ -94,6 +95,7 @@ class Session:
         self.train = JsonLines(folder.train, positions["train"])
         self.evaluations = JsonLines(folder.evaluations, positions["eval"])
         self.trackers = Trackers(folder, settings, frames)
+        self.checkpoints = CheckpointWriter(folder.checkpoints, checkpoint)
 
     def carry_out(self, budget: int) -> Iterator[Event]:
         """Train until the budget is spent or the run is asked to stop, listening to each event on its way."""
@@ -105,6 +107,7 @@ class Session:
             if trainer.frames >= budget:
                 self._checkpoint(trainer.frames)
         for event in trainer.train(budget):
+            self._hear_of_checkpoint()
             self.listen(event)
             yield event
 
@@ -124,10 +127,12 @@ class Session:
             case Remark(text=text):
                 self.progress.said(text)
             case TrainingFinished():
+                self._await_checkpoint()
                 self.finished = not self.evaluation_owed
             case TrainingStopped(frames=frames):
                 self.progress.said("stopping: writing a checkpoint first (Ctrl-C again stops at once)")
                 self._checkpoint(frames)
+                self._await_checkpoint()
 
     def _evaluate(self, frames: int) -> None:
         """Measure the agent as it is now; if the run is asked to stop meanwhile, the evaluation stays owed."""
@@ -186,24 +191,44 @@ class Session:
             write_inspection(self.folder.inspections, inspection)
 
     def _checkpoint(self, frames: int) -> None:
-        with self.progress.busy("writing a checkpoint"):
-            self._write_checkpoint(frames)
-
-    def _write_checkpoint(self, frames: int) -> None:
+        """Take a snapshot of the run; it is written while the training goes on."""
+        self._await_checkpoint()
+        weights = self.trainer.agent.get_weights()
         state = {
             "frames": frames,
             "evaluation_owed": self.evaluation_owed,
             "settings": to_json(self.settings),
             "trainer": self.trainer.get_state(),
-            "records": {"train": self.train.sync(), "eval": self.evaluations.sync()},
+            "records": {"train": self.train.position(), "eval": self.evaluations.position()},
             "best": self.best.to_state() if self.best else None,
         }
-        write_checkpoint(self.folder.checkpoints, frames, state, self.trainer.memory)
-        write_snapshot(self.folder, "last", Snapshot(frames, None, self.trainer.agent.get_weights()))
-        self.folder.write_status("running", frames)
+
+        def first() -> None:  # a checkpoint never speaks of rows that a power cut could take
+            self.train.sync()
+            self.evaluations.sync()
+
+        def then() -> None:
+            write_snapshot(self.folder, "last", Snapshot(frames, None, weights))
+
+        self.checkpoints.write(frames, state, self.trainer.memory, first=first, then=then)
+
+    def _await_checkpoint(self) -> None:
+        if self.checkpoints.is_writing():
+            with self.progress.busy("writing a checkpoint"):
+                self.checkpoints.wait()
+        self._hear_of_checkpoint()
+
+    def _hear_of_checkpoint(self) -> None:
+        """If one was completed, say so; if it failed, so does the run."""
+        frames = self.checkpoints.completed()
+        if frames is not None:
+            self.folder.write_status("running", frames)
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files, once a checkpoint under way is complete, unless the run is to stop at once."""
+        if not isinstance(sys.exception(), KeyboardInterrupt):
+            with contextlib.suppress(Exception):  # what is raised already matters more
+                self.checkpoints.wait()
         self.train.close()
         self.evaluations.close()
         self.trackers.close()
