@@ -71,18 +71,8 @@ class Delta {
 
   int64_t rest() const { return bytes_ % kSegment; }
 
-  // A bit for each byte in which two times eight bytes differ.
-  static unsigned differing(const uint8_t* a, const uint8_t* b) {
-    uint64_t x, y;
-    std::memcpy(&x, a, 8);
-    std::memcpy(&y, b, 8);
-    constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
-    const uint64_t d = x ^ y, top = (d | ((d & kLow) + kLow)) & ~kLow;  // the top bit of every byte that is not zero
-    return static_cast<unsigned>((top >> 7) * 0x0102040810204080 >> 56);
-  }
-
   uint8_t* write_segment(int64_t s, const uint8_t* key, const uint8_t* frame, uint8_t* body) {
-    const unsigned mask = differing(key, frame) | differing(key + 8, frame + 8) << 8;
+    const unsigned mask = differing8(key, frame) | differing8(key + 8, frame + 8) << 8;
     if (mask == 0) return body;
     changed_[static_cast<size_t>(s / 64)] |= uint64_t{1} << s % 64;
     *body++ = static_cast<uint8_t>(mask);

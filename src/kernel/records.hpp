@@ -1,4 +1,5 @@
-// Frames in few bytes: each is a record, of a key frame as it is or of what changed since its stream's key frame (delta.hpp).
+// Frames in few bytes: each is a record, of a key frame by itself (runs.hpp; as it is if that is smaller) or of what changed since
+// its stream's key frame (delta.hpp).
 //
 // Records are written in the order of frame ids into chunks of equal size. A delta's key is at most `key_age` frames older
 // than it, so a chunk may be used again once its newest frame is `key_age` older than every frame in use: key frames
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "delta.hpp"
+#include "runs.hpp"
 
 namespace pser {
 
@@ -36,8 +38,14 @@ struct RecordArrays {
 class Records {
  public:
   explicit Records(const RecordArrays& arrays)
-      : a_(arrays), delta_(a_.frame_bytes), written_(static_cast<size_t>(delta_.longest())), viewed_(static_cast<size_t>(a_.frame_bytes)),
-        moved_(viewed_.size()) {}
+      : a_(arrays),
+        delta_(a_.frame_bytes),
+        runs_(a_.frame_bytes),
+        changed_(static_cast<size_t>(delta_.longest())),
+        alone_(static_cast<size_t>(runs_.longest())),
+        viewed_(static_cast<size_t>(a_.frame_bytes)),
+        moved_(viewed_.size()),
+        key_frame_(viewed_.size()) {}
 
   int64_t frame_bytes() const { return a_.frame_bytes; }
   int64_t ring() const { return a_.ring; }
@@ -65,15 +73,18 @@ class Records {
   void write(int64_t stream, int64_t id, const uint8_t* frame) {
     begin(id);
     int64_t* key = key_of(stream);
+    int64_t alone = 0;  // bytes of the frame by itself, once they are asked for
     if (key[kRecord] >= 0 && key[kId] + a_.key_age >= id) {
-      const int64_t size = delta_.write(a_.chunks + key[kRecord] + kHeader, frame, written_.data());
-      if (is_worth(key, size)) {
-        a_.at[id % a_.ring] = append(id, key[kRecord], written_.data(), size);
+      const int64_t size = delta_.write(frame_of_key(key[kRecord]), frame, changed_.data());
+      const bool little = kLittle * size <= a_.frame_bytes && kLittle * key[kExcess] <= a_.frame_bytes;
+      alone = little ? a_.frame_bytes : write_alone(frame);
+      if (is_worth(key, size, alone)) {
+        a_.at[id % a_.ring] = append(id, key[kRecord], changed_.data(), size);
         return;
       }
     }
-    const int64_t record = append(id, -1, frame, a_.frame_bytes);
-    a_.at[id % a_.ring] = key[kRecord] = record;
+    if (alone == 0) alone = write_alone(frame);
+    a_.at[id % a_.ring] = key[kRecord] = append_alone(id, frame, alone);
     key[kId] = id;
     key[kDeltas] = key[kExcess] = 0;
   }
@@ -82,7 +93,7 @@ class Records {
   void move(int64_t id, int64_t to) {
     read(a_.at[id % a_.ring], moved_.data());
     begin(to);
-    a_.at[to % a_.ring] = append(to, -1, moved_.data(), a_.frame_bytes);
+    a_.at[to % a_.ring] = append_alone(to, moved_.data(), write_alone(moved_.data()));
   }
 
   // Must the oldest chunk go before another frame is written?
@@ -129,23 +140,43 @@ class Records {
  private:
   enum { kRecord, kId, kDeltas, kExcess, kUsual, kNumbers };  // of a key frame
   static constexpr int64_t kJustAfter = 4;
-  static constexpr int64_t kHeader = 8;  // of a record: where its key's is, −1 if it is one
+  static constexpr int64_t kLittle = 32;  // no key is worth it while deltas take less than such a part of a frame
+  static constexpr int64_t kHeader = 8;   // of a record: where its key's is, or what it is by itself:
+  static constexpr int64_t kAsItIs = -1, kRuns = -2;
   static constexpr int64_t kLeastRecords = 16;
 
   bool is_record(int64_t at) const { return at >= 0 && at < a_.limit * a_.chunk_bytes; }
   int64_t* key_of(int64_t stream) const { return a_.keys + kNumbers * stream; }
 
-  // A delta of this size, or a new key? A new one when those since the key took a frame's bytes more than deltas usually
-  // take just after their key: what was spent on hoping is then never more than what the new key costs.
-  bool is_worth(int64_t* key, int64_t size) const {
-    if (2 * size > a_.frame_bytes) return false;
+  // A delta of this size, or a new key, of the frame alone? A new one when those since the key took as many bytes more than
+  // deltas usually take just after their key: what was spent on hoping is then never more than what the new key costs.
+  bool is_worth(int64_t* key, int64_t size, int64_t alone) const {
+    if (size >= alone || 2 * size > a_.frame_bytes) return false;
     if (key[kDeltas] < kJustAfter) {
       const bool less = key[kUsual] == 0 || size < key[kUsual];
       key[kUsual] = less ? size : key[kUsual] + (size - key[kUsual]) / 4;
     }
     ++key[kDeltas];
     key[kExcess] = std::max<int64_t>(0, key[kExcess] + size - key[kUsual]);
-    return key[kExcess] <= a_.frame_bytes;
+    return key[kExcess] <= alone;
+  }
+
+  // Bytes of the frame by itself; less than the frame's if its runs are in `alone_`.
+  int64_t write_alone(const uint8_t* frame) { return std::min(runs_.write(frame, alone_.data()), a_.frame_bytes); }
+
+  int64_t append_alone(int64_t id, const uint8_t* frame, int64_t size) {
+    return size < a_.frame_bytes ? append(id, kRuns, alone_.data(), size) : append(id, kAsItIs, frame, size);
+  }
+
+  // The frame of a key's record. The last one is kept: a stack mostly has one key.
+  const uint8_t* frame_of_key(int64_t record) const {
+    const uint8_t* from = a_.chunks + record;
+    int64_t kind;
+    std::memcpy(&kind, from, kHeader);
+    if (kind != kRuns) return from + kHeader;
+    if (key_read_ != record) runs_.read(from + kHeader, key_frame_.data());
+    key_read_ = record;
+    return key_frame_.data();
   }
 
   void read(int64_t record, uint8_t* out) const {
@@ -153,7 +184,9 @@ class Records {
     int64_t key;
     std::memcpy(&key, from, kHeader);
     if (is_record(key))
-      delta_.read(a_.chunks + key + kHeader, from + kHeader, out);
+      delta_.read(frame_of_key(key), from + kHeader, out);
+    else if (key == kRuns)
+      runs_.read(from + kHeader, out);
     else
       std::memcpy(out, from + kHeader, static_cast<size_t>(a_.frame_bytes));
   }
@@ -172,6 +205,7 @@ class Records {
       *a_.used = std::max(*a_.used, live_.back() + 1);
     }
     const int64_t record = live_.back() * a_.chunk_bytes + *a_.filled;
+    if (record == key_read_) key_read_ = -1;
     std::memcpy(a_.chunks + record, &key, kHeader);
     std::memcpy(a_.chunks + record + kHeader, content, static_cast<size_t>(size));
     *a_.filled += kHeader + size;
@@ -193,9 +227,12 @@ class Records {
 
   RecordArrays a_;
   Delta delta_;
-  std::vector<uint8_t> written_;
+  Runs runs_;
+  std::vector<uint8_t> changed_, alone_;
   mutable std::vector<uint8_t> viewed_;
   std::vector<uint8_t> moved_;
+  mutable std::vector<uint8_t> key_frame_;
+  mutable int64_t key_read_ = -1;  // the record whose frame that is
   std::deque<int64_t> live_;  // chunks in use, oldest first
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<int64_t>> free_;
 };

@@ -1,4 +1,4 @@
-// Sums and comparisons of float64 values, written once with vector types and compiled twice (portable and AVX2).
+// Sums and comparisons of many values at once, written once with vector types and compiled twice (portable and AVX2).
 // The order of the additions is fixed, so both builds, and every machine, give the same bits.
 #pragma once
 
@@ -53,6 +53,16 @@ PSER_INLINE uint32_t exceeding8(const double* a, double factor, const double* b)
     bits |= (product > held[half]) & (FourLanes{1, 2, 4, 8} << 4 * half);
   }
   return static_cast<uint32_t>((bits[0] | bits[1]) | (bits[2] | bits[3]));
+}
+
+// A bit for each byte in which two times eight bytes differ.
+inline unsigned differing8(const uint8_t* a, const uint8_t* b) {
+  uint64_t x, y;
+  std::memcpy(&x, a, 8);
+  std::memcpy(&y, b, 8);
+  constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
+  const uint64_t d = x ^ y, top = (d | ((d & kLow) + kLow)) & ~kLow;  // the top bit of every byte that is not zero
+  return static_cast<unsigned>((top >> 7) * 0x0102040810204080 >> 56);
 }
 
 // The child whose share of the node's sum covers x; x becomes the offset within that child.

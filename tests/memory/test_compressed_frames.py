@@ -35,6 +35,23 @@ class ScreenGame(FrameGame):
         return self.screen
 
 
+class ScrollGame(FrameGame):
+    """A picture of few colours that moves on with every frame, and now and then another one."""
+
+    def __init__(self, shape, stack=4, padding="repeat", seed=0, dtype=np.uint8, cut=0.02):
+        self.cut, self.picture = cut, None
+        super().__init__(shape, stack, padding, seed, dtype)
+
+    def frame(self):
+        """Stripes of different widths, each frame further by three pixels."""
+        first = super().frame()
+        if self.picture is None or self.rng.random() < self.cut:
+            colours = self.rng.integers(0, 256, first.size)
+            self.picture = np.repeat(colours, self.rng.integers(1, 30, first.size))[: first.size]
+        self.picture = np.roll(self.picture, 3)
+        return self.picture.astype(first.dtype).reshape(first.shape)
+
+
 def play(memories, games, steps, rng, ends=ENDS, priorities=False):
     """The same steps to every memory."""
     for _ in range(steps):
@@ -83,7 +100,7 @@ SHAPES = [(), (1,), (7,), (15,), (16,), (17,), (4, 8), (5, 13), (12, 12), (33, 3
     envs=st.integers(1, 3),
     n_step=st.sampled_from([1, 1, 2, 3]),
     capacity=st.integers(3, 40),
-    changes=st.sampled_from([0, 1, 3, 40]),
+    changes=st.sampled_from([0, 1, 3, 40, "scroll"]),
     padding=st.sampled_from(PADDINGS),
     seed=st.integers(0, 2**20),
 )
@@ -92,7 +109,10 @@ def test_the_same_seed_gives_the_same_batches_as_plain_frames(
 ):
     rng = np.random.default_rng(seed)
     memories = pair(capacity, pser.Frames(shape, stack=stack), num_envs=envs, n_step=n_step)
-    games = [ScreenGame(shape, stack, padding, seed + e, changes=changes) for e in range(envs)]
+    if changes == "scroll":
+        games = [ScrollGame(shape, stack, padding, seed + e) for e in range(envs)]
+    else:
+        games = [ScreenGame(shape, stack, padding, seed + e, changes=changes) for e in range(envs)]
     for _ in range(4):
         play(memories, games, 15, rng, priorities=True)
         assert_same_batches(*memories)
@@ -152,6 +172,14 @@ def test_frames_that_change_little_take_a_fraction_of_their_size():
     play([memory], [ScreenGame((84, 84), changes=4, cut=0.0)], 5_000, np.random.default_rng(0), ends=[""])
     assert len(memory) == 2_000
     assert stored_bytes(memory) < 2_000 * 84 * 84 / 8
+
+
+def test_pictures_that_scroll_take_a_fraction_of_their_size():
+    """Everything changes from each frame to the next; what is alike lies side by side in one frame."""
+    memory = pser.ReplayMemory(2_000, pser.Frames((84, 84), compress=True), seed=0)
+    play([memory], [ScrollGame((84, 84))], 3_000, np.random.default_rng(0), ends=[""])
+    assert len(memory) == 2_000
+    assert stored_bytes(memory) < 2_000 * 84 * 84 / 5
 
 
 def test_a_key_frame_that_has_become_a_bad_one_is_replaced():
@@ -236,11 +264,11 @@ def test_settings_that_make_no_sense_are_refused(settings):
 PROGRAM = """
 import hashlib, io, sys
 import numpy as np, pser
-from memory.test_compressed_frames import ScreenGame, play
+from memory.test_compressed_frames import ScreenGame, ScrollGame, play
 digest = hashlib.sha256()
 for shape in [(5, 13), (84, 84)]:
     memory = pser.ReplayMemory(300, pser.Frames(shape, compress=True), num_envs=2, seed=0)
-    play([memory], [ScreenGame(shape, seed=e, changes=20) for e in range(2)], 400, np.random.default_rng(0))
+    play([memory], [ScreenGame(shape, changes=20), ScrollGame(shape)], 400, np.random.default_rng(0))
     digest.update(memory.sample(64).next_observation.tobytes())
     stream = io.BytesIO()
     memory.save(stream)
@@ -272,7 +300,7 @@ def compressed_file():
     """Two streams, unfinished transitions, chunks that were used again."""
     frames = pser.Frames((9, 9), compress=True)
     memory = pser.ReplayMemory(200, frames, num_envs=2, n_step=3, seed=0)
-    play([memory], [ScreenGame((9, 9), seed=e, changes=1) for e in range(2)], 400, np.random.default_rng(0))
+    play([memory], [ScreenGame((9, 9), changes=1), ScrollGame((9, 9))], 400, np.random.default_rng(0))
     stream = io.BytesIO()
     memory.save(stream)
     return stream.getvalue()
@@ -312,11 +340,14 @@ def test_what_no_history_could_have_left_is_refused(case, compressed_file):
 def test_records_of_any_bytes_are_read_without_harm(compressed_file):
     """Pixels are whatever a file says; nothing outside the chunks is read, nothing outside the batch is written."""
     rng = np.random.default_rng(0)
-    for fill in (0, 255, None):
+    for fill in (0, 255, None, "runs"):
         parts = Parts(compressed_file)
         chunks = np.frombuffer(parts.array("compressed//chunks"), np.uint8)
         keys = rng.integers(-1, chunks.size, chunks.size // 8)
-        chunks[:] = np.resize(keys.view(np.uint8), chunks.size) if fill is None else fill
+        chunks[:] = np.resize(keys.view(np.uint8), chunks.size) if isinstance(fill, str | None) else fill
+        if fill == "runs":
+            for at in np.frombuffer(parts.array("compressed//at"), np.int64):
+                chunks[at : at + 8] = np.int64([-2]).view(np.uint8)[: chunks.size - at]
         memory = pser.ReplayMemory.load(io.BytesIO(parts.joined()))
         memory.sample(512)
         play([memory], [ScreenGame((9, 9), seed=e) for e in range(2)], 50, rng)
