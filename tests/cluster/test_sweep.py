@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ pytest.importorskip("torch")
 
 from pser.cli import main, sweep
 from pser.cluster import engine
+from pser.cluster import sweep as ray_sweep
 from pser.cluster.sweep import RayTasks
 from pser.errors import PserError
 from pser.learner.presets import preset_settings
@@ -86,6 +88,48 @@ def test_a_run_whose_worker_is_killed_goes_on_from_its_checkpoint(ray, tmp_path)
     frames = [json.loads(line)["frames"] for line in (job.folder / "train.jsonl").read_text().splitlines()]
     assert frames == sorted(set(frames))
     assert RunFolder(job.folder).read_status() == {"state": "finished", "frames": 6000, "error": None}
+
+
+def test_a_run_on_a_machine_that_ray_no_longer_knows_is_begun_again(ray, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_sweep, "CUT_OFF_SECONDS", 0.2)
+    job = job_of(tmp_path / "run", budget_frames=6000, checkpoint_period_frames=300, log_period_frames=100)
+    with RayTasks() as tasks:
+        future = tasks.submit(job)
+        until(lambda: checkpoints(job.folder))
+        path = job.folder.with_name("run.node")
+        path.write_text(json.dumps({**note(job.folder), "node_id": "of a machine cut off"}))
+        outcome = future.result(timeout=120)
+    assert (outcome.code, outcome.message) == (0, "")
+    assert outcome.where.endswith(", attempt 2")
+    assert "resuming" in (tmp_path / "run.log").read_text()
+    assert RunFolder(job.folder).read_status() == {"state": "finished", "frames": 6000, "error": None}
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_an_attempt_waits_for_an_earlier_one_as_long_as_that_goes_on(tmp_path, monkeypatch, goes_on):
+    monkeypatch.setattr(ray_sweep, "LOCK_SECONDS", 1.0)
+    (tmp_path / "manifest.json").write_text("{}")
+    folder = RunFolder(tmp_path)
+    with folder.locked(), ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(ray_sweep._await_lock, tmp_path)
+        for step in range(25):  # longer than an attempt waits
+            if goes_on:
+                folder.train.write_text(f"{step}")
+            time.sleep(0.1)
+        assert waiting.done() != goes_on
+        if goes_on:
+            folder.train.unlink()
+            waiting.result(timeout=60)  # nothing is written any more
+
+
+def test_a_run_that_was_carried_to_its_end_out_of_reach_is_finished(ray, tmp_path):
+    job = job_of(tmp_path / "run")
+    with RayTasks() as tasks:
+        assert tasks.submit(job).result().code == 0
+    before = (tmp_path / "run.log").read_text()
+    with RayTasks() as tasks:
+        assert tasks.submit(job).result().code == 0
+    assert (tmp_path / "run.log").read_text() == before
 
 
 def test_a_failed_run_tells_its_last_line_and_takes_no_other_with_it(ray, tmp_path):

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +22,14 @@ from pser.run.job import Job
 RETRIES = 3
 """How often a run is begun again after its worker or machine was lost."""
 LOOK_SECONDS = 1.0
+NODES_SECONDS = 3.0
+"""How often Ray is asked which machines it still knows."""
+CUT_OFF_SECONDS = 6.0
+"""How long Ray has to begin a lost machine's runs again by itself. It does when their connections break; of a machine
+cut off the network they do not, for many minutes."""
 LOCK_SECONDS = 60.0
-"""How long an attempt waits for the last one to let go of the folder: it may be writing its last checkpoint."""
+"""How long an attempt waits for the last one to let go of the folder, from the last change to its records: it may be
+writing its last checkpoint, or go on where Ray does not reach it."""
 STOP_SECONDS = 60.0
 
 
@@ -45,6 +52,8 @@ class RayTasks:
             _carry_out
         )
         self._waiting: dict[Any, tuple[Job, Future[Outcome]]] = {}
+        self._missed: dict[Any, float] = {}
+        """Task on a machine that Ray does not know any more → since when."""
         self._changed = threading.Condition()
         self._stopped = False
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -53,12 +62,15 @@ class RayTasks:
         """Carry out the job on a machine that has room; it is said to run once it does."""
         future: Future[Outcome] = Future()
         _note_of(job).unlink(missing_ok=True)
-        absolute = Job(job.name, job.folder.absolute(), job.settings, job.preset, job.command)
-        ref = self._task.options(name=job.name).remote(absolute.to_json(), os.getcwd())
+        ref = self._begin(job)
         with self._changed:
             self._waiting[ref] = job, future
             self._changed.notify()
         return future
+
+    def _begin(self, job: Job) -> Any:
+        absolute = Job(job.name, job.folder.absolute(), job.settings, job.preset, job.command)
+        return self._task.options(name=job.name).remote(absolute.to_json(), os.getcwd())
 
     def where(self, job: Job) -> str:
         """The machine that carries the job out, and which attempt this is if not the first."""
@@ -96,7 +108,8 @@ class RayTasks:
             self._ray.shutdown()
 
     def _watch(self) -> None:
-        """Tell the futures what became of their tasks."""
+        """Tell the futures what became of their tasks, and begin those of cut-off machines again."""
+        look_at = 0.0
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._stopped)
@@ -108,6 +121,9 @@ class RayTasks:
                 job, future = self._waiting[ref]
                 if not future.running() and _note_of(job).exists():
                     future.set_running_or_notify_cancel()
+            if time.monotonic() >= look_at:
+                self._leave_cut_off_machines(running)
+                look_at = time.monotonic() + NODES_SECONDS
             for ref in ended:
                 job, future = self._waiting[ref]
                 outcome = self._outcome(ref, job)
@@ -116,6 +132,28 @@ class RayTasks:
                 if not future.running():
                     future.set_running_or_notify_cancel()
                 future.set_result(outcome)
+
+    def _leave_cut_off_machines(self, refs: Sequence[Any]) -> None:
+        """Begin a run again whose machine is gone by Ray's own account, should Ray not have done so."""
+        try:
+            known = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        except (self._ray.exceptions.RayError, OSError, RuntimeError):
+            return  # the head does not answer; Ray itself deals with that
+        now = time.monotonic()
+        for ref in refs:
+            job, future = self._waiting[ref]
+            note = _read_note(_note_of(job))
+            if note is None or note["node_id"] in known:
+                self._missed.pop(ref, None)
+                continue
+            missed = now - self._missed.setdefault(ref, now)
+            if missed >= CUT_OFF_SECONDS and note["attempt"] <= RETRIES:
+                del self._missed[ref]
+                self._ray.cancel(ref, force=True)  # lest Ray, too, begins it again when it notices
+                again = self._begin(job)
+                with self._changed:
+                    del self._waiting[ref]
+                    self._waiting[again] = job, future
 
     def _outcome(self, ref: Any, job: Job) -> Outcome:
         """How a task ended, and where; the note beside the folder is no longer needed."""
@@ -146,7 +184,12 @@ def _carry_out(text: str, directory: str) -> tuple[int, str]:
     try:
         job.folder.parent.mkdir(parents=True, exist_ok=True)
         note = _read_note(_note_of(job)) or {"attempt": 0}
-        noted = {"node": ray.util.get_node_ip_address(), "pid": os.getpid(), "attempt": note["attempt"] + 1}
+        noted = {
+            "node": ray.util.get_node_ip_address(),
+            "node_id": ray.get_runtime_context().get_node_id(),
+            "pid": os.getpid(),
+            "attempt": note["attempt"] + 1,
+        }
         write_text(_note_of(job), json.dumps(noted) + "\n")
         _await_lock(job.folder)
     except OSError as error:
@@ -154,6 +197,8 @@ def _carry_out(text: str, directory: str) -> tuple[int, str]:
             2,
             f"{error} on {ray.util.get_node_ip_address()}: is the folder on storage that all machines see?",
         )
+    if job.state == "finished":  # by an attempt that went on out of Ray's reach
+        return 0, ""
     with LocalProcesses(1) as executor:
         future = executor.submit(job)
         while not future.done():
@@ -164,13 +209,23 @@ def _carry_out(text: str, directory: str) -> tuple[int, str]:
 
 def _await_lock(folder: Path) -> None:
     """Give an earlier attempt time to end; the run itself refuses a folder that is still in use."""
-    deadline = time.monotonic() + LOCK_SECONDS
+    changed, deadline = 0.0, time.monotonic() + LOCK_SECONDS
     while RunFolder(folder).manifest.exists() and time.monotonic() < deadline:
         try:
             with RunFolder(folder).locked():
                 return
         except PserError:
             time.sleep(0.5)
+        newest = _changed_at(RunFolder(folder).train)
+        if newest != changed:
+            changed, deadline = newest, time.monotonic() + LOCK_SECONDS
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _note_of(job: Job) -> Path:
@@ -181,6 +236,6 @@ def _note_of(job: Job) -> Path:
 def _read_note(path: Path) -> dict[str, Any] | None:
     try:
         note = json.loads(path.read_text())
-        return {"node": str(note["node"]), "attempt": int(note["attempt"])}
+        return {"node": str(note["node"]), "node_id": str(note["node_id"]), "attempt": int(note["attempt"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None
