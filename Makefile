@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture lint format demo bench bench-train drift stress docs docs-serve clean
+.PHONY: help build test test-cluster test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture lint format demo bench bench-train bench-ray drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ test: .stamps/build  ## Run the test suite, on two cores
 
 test-thorough: .stamps/build  ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest tests/memory
+
+test-cluster: .stamps/build  ## Test on Ray, also with a machine cut off its network (root, `ip netns`)
+	PSER_TEST_CLUSTER=1 $(BIN)/python -m pytest tests/cluster
 
 # Kernels built in another way lie under build/ and are tested from an environment without the editable install.
 .stamps/kernels: constraints.txt
@@ -109,6 +112,9 @@ bench: | $(BIN)/python  ## Measure the memory beside other libraries; writes doc
 
 bench-train: .stamps/build  ## Measure training speed beside stable-baselines3, JAX and the version before
 	$(BIN)/python -m benchmarks.train.run
+
+bench-ray: .stamps/build  ## Measure what Ray costs, beside TorchRL and RLlib; writes docs/benchmarks-ray.md
+	$(BIN)/python -m benchmarks.cluster.run
 
 drift: .stamps/build  ## 100 million random updates: does the root still equal the sum of its leaves?
 	$(BIN)/python -m benchmarks.drift
