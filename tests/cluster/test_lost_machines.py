@@ -97,8 +97,8 @@ def check(found, out, frames, *, apart):
 
 
 def test_runs_of_a_lost_machine_and_of_a_killed_worker_go_on(tmp_path):
-    found = sweep_that_loses_a_machine(tmp_path, 4000, apart=False)
-    check(found, tmp_path / "sweep", 4000, apart=False)
+    found = sweep_that_loses_a_machine(tmp_path, 10_000, apart=False)
+    check(found, tmp_path / "sweep", 10_000, apart=False)
 
 
 @pytest.mark.skipif("PSER_TEST_CLUSTER" not in os.environ, reason="takes minutes: make test-cluster")

@@ -91,8 +91,10 @@ def test_a_run_whose_worker_is_killed_goes_on_from_its_checkpoint(ray, tmp_path)
 
 
 def test_a_run_on_a_machine_that_ray_no_longer_knows_is_begun_again(ray, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_sweep, "NODES_SECONDS", 0.2)
     monkeypatch.setattr(ray_sweep, "CUT_OFF_SECONDS", 0.2)
-    job = job_of(tmp_path / "run", budget_frames=6000, checkpoint_period_frames=300, log_period_frames=100)
+    frames = 20_000
+    job = job_of(tmp_path / "run", budget_frames=frames, checkpoint_period_frames=500, log_period_frames=100)
     with RayTasks() as tasks:
         future = tasks.submit(job)
         until(lambda: checkpoints(job.folder))
@@ -102,7 +104,7 @@ def test_a_run_on_a_machine_that_ray_no_longer_knows_is_begun_again(ray, tmp_pat
     assert (outcome.code, outcome.message) == (0, "")
     assert outcome.where.endswith(", attempt 2")
     assert "resuming" in (tmp_path / "run.log").read_text()
-    assert RunFolder(job.folder).read_status() == {"state": "finished", "frames": 6000, "error": None}
+    assert RunFolder(job.folder).read_status() == {"state": "finished", "frames": frames, "error": None}
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
