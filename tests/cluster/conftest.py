@@ -4,13 +4,14 @@ import os
 
 import pytest
 
+from pser.cluster.engine import QUIET
+
 
 @pytest.fixture(scope="session")
 def ray():
     """Two CPUs' worth of Ray; without Ray the tests are skipped."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     module = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pser[ray]'")
     module.init(
         address="local",

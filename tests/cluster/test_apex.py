@@ -299,7 +299,7 @@ def test_ids_of_a_shards_earlier_life_change_nothing_in_the_next():
     made.replay.stats()
     made.replay.learned(batch, np.full(8, 99.0, np.float32))
     assert made.replay.stats()["updates_applied"] == 0
-    assert made.replay._places[0].pending == []
+    assert made.replay.places[0].pending == []
 
 
 def test_a_shard_that_is_lost_while_saving_is_saved_as_its_snapshot_was(tmp_path):

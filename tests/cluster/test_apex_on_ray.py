@@ -23,7 +23,7 @@ from pser.run.training import start_run
 from run.same_run import differences
 
 
-@pytest.mark.parametrize("settings", [cartpole(initial="td"), atari(n_step=3)], ids=["cartpole", "atari"])
+@pytest.mark.parametrize("settings", [cartpole(initial="td"), atari()], ids=["cartpole", "atari"])
 def test_a_synchronous_run_is_that_of_one_process_to_the_bit(ray, settings, tmp_path):
     start_run(settings, "x", tmp_path / "local", Quiet())
     start_run(settings, "x", tmp_path / "ray", Quiet(), engine=synchronous(settings, RayEngine))
@@ -41,14 +41,14 @@ def test_a_run_goes_on_after_an_actor_and_a_shard_were_killed(ray, tmp_path, cap
             if not isinstance(event, IntervalLogged):
                 continue
             logged.append(event.row)
-            if trainer.crew.pids[0] and trainer.replay.pids[1] and "actor" not in killed:
+            if trainer.crew.pids[0] and trainer.replay.places.pids[1] and "actor" not in killed:
                 killed.add("actor")
                 os.kill(trainer.crew.pids[0], signal.SIGKILL)
             if trainer.losses.actors and "shard" not in killed:
                 killed.add("shard")
                 write_checkpoint(tmp_path, trainer.frames, {}, trainer.memory)
-                os.kill(trainer.replay.pids[1], signal.SIGKILL)
-        pids = [*trainer.crew.pids, *trainer.replay.pids]
+                os.kill(trainer.replay.places.pids[1], signal.SIGKILL)
+        pids = [*trainer.crew.pids, *trainer.replay.places.pids]
     assert [text.partition(" was lost")[0] for text in remarks] == ["actor 0", "shard 1"]
     assert logged[-1]["steps"] == 3000
     lost = logged[-1]["cluster"]
@@ -59,6 +59,7 @@ def test_a_run_goes_on_after_an_actor_and_a_shard_were_killed(ray, tmp_path, cap
     assert logged[-1]["memory"]["size"] >= 3000 - 500 - lost["steps_lost"]
     printed = capfd.readouterr()
     assert "Traceback" not in printed.out + printed.err
+    assert "died" not in printed.out + printed.err  # Ray's own words of it
     until(lambda: not any(map(is_running, pids)))
 
 

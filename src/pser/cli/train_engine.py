@@ -80,9 +80,9 @@ def resumed_engine(flags: Any, manifest: Mapping[str, Any]) -> "RayEngine | None
 
 
 def _ray_engine(cluster: ClusterSettings, address: str | None) -> "RayEngine":
-    from pser.env.optional import need
+    from pser.cluster.engine import find_ray
 
-    need("ray", "runs with --engine ray", "'pser[ray]'")  # before seconds go by for torch
+    find_ray()  # before seconds go by for torch
     from pser.cluster.training import RayEngine
 
     return RayEngine(cluster, address)

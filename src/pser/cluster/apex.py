@@ -15,6 +15,7 @@ import numpy as np
 
 from pser.cluster.calls import Calls
 from pser.cluster.crew import Crew
+from pser.cluster.places import Places
 from pser.cluster.replay import Empty, ShardedReplay
 from pser.cluster.settings import ClusterSettings
 from pser.env.game import GameFacts
@@ -33,6 +34,9 @@ WEIGHTS_PERIOD_UPDATES = 16
 """Actors get new weights with their next chunk after so many updates."""
 LISTEN_SECONDS = 0.5
 """How long nothing may happen before it is asked whether the run is to stop."""
+
+SILENT_SECONDS = 60.0
+"""After so long without a chunk it is said: a cluster may have lost the machines that actors need."""
 
 
 @dataclass
@@ -70,13 +74,15 @@ class ApexTrainer(Course):
         self._weights: Any = None
         self._version = -1
         """The updates that the weights given to actors had seen."""
-        self.replay = ShardedReplay(calls, settings, cluster, game.observation, self._shard_lost)
+        places = Places(calls, settings, cluster, game.observation, self._shard_lost, lambda: self.frames)
+        self.replay = ShardedReplay(calls, settings, cluster, game.observation, places)
+        self._silent_seconds = 0.0
         self.crew = Crew(calls, settings, cluster, self._actor_lost)
 
     def close(self) -> None:
         """End all processes of the run."""
         self.crew.close()
-        self.replay.close()
+        self.replay.places.close()
 
     def _step_games(self) -> Iterator[Event]:
         """Take the next chunk into the memory; the actors go on playing."""
@@ -84,6 +90,9 @@ class ApexTrainer(Course):
         self._ask()
         played = self.crew.hear(LISTEN_SECONDS)
         self.last_steps = 0
+        self._silent_seconds = 0.0 if played else self._silent_seconds + LISTEN_SECONDS
+        if self._silent_seconds == SILENT_SECONDS:
+            self._remarks.append(f"no actor has played for {SILENT_SECONDS:g} s: is there room for them?")
         if played is not None:
             self.replay.add(played.actor, played.chunk, played.steps)
             self.last_steps = played.steps
@@ -156,10 +165,10 @@ class ApexTrainer(Course):
             "cluster": {"actors_lost": lost.actors, "shards_lost": lost.shards, "steps_lost": lost.steps}
         }
 
-    def load_memory(self, path: Path) -> ShardedReplay:
+    def load_memory(self, path: Path) -> Places:
         """Let the shards take their files of a checkpoint; a damaged one is refused."""
-        self.replay.load(path)
-        return self.replay
+        self.replay.places.load(path)
+        return self.replay.places
 
     def get_state(self) -> dict[str, Any]:
         """All but the memory, which saves itself. Of synchronous games that of a run in one process."""
@@ -175,7 +184,7 @@ class ApexTrainer(Course):
             return state
         return state | {"cluster": {"serial": self.crew.serial, "losses": asdict(self.losses)}}
 
-    def _set_state(self, state: dict[str, Any], memory: ShardedReplay) -> None:
+    def _set_state(self, state: dict[str, Any], memory: Places) -> None:
         self.agent.set_state(state["agent"])
         self.counters = Counters(**state["counters"])
         self.interval.set_state(state["interval"])
@@ -183,8 +192,8 @@ class ApexTrainer(Course):
         if self.cluster.synchronous:
             self.crew.start()
             if not self.crew.call(0, "set_state", {key: state[key] for key in ("exploration", "game")}):
-                memory.end_episodes()
+                self.replay.end_episodes()
             return
         self.losses = Losses(**state["cluster"]["losses"])
         self.crew.serial = int(state["cluster"]["serial"])  # new players have random numbers of their own
-        memory.end_episodes()  # their games start afresh: no transition, no decay across the gap
+        self.replay.end_episodes()  # their games start afresh: no transition, no decay across the gap

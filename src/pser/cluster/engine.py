@@ -6,18 +6,30 @@ from typing import Any
 from pser.env.optional import need
 from pser.errors import PserError
 
+QUIET = {
+    # Ray would tell its makers of every start; it also changes the GPUs a task sees, and says so at each.
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # A process that is lost, and a call to it that nobody awaits, are dealt with and said in a line of our own.
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "A worker died or was killed",
+}
+"""What Ray is asked by its environment, before it is imported; a value that is there stays."""
+
+
+def find_ray() -> Any:
+    """The ray module, or an error that says what to install."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    return need("ray", "runs with --engine ray", "'pser[ray]'")
+
 
 def join_ray(address: str | None) -> tuple[Any, bool]:
     """The ray module, connected, and whether this process has to shut it down.
 
     Without an address Ray starts on this machine; `auto` is the cluster this machine is part of.
     """
-    # Ray would tell its makers of every start; it also changes the GPUs a task sees, and says so at each.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    # A call whose answer nobody awaits may fail with the process it went to: that is dealt with, and no news.
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
-    ray = need("ray", "runs with --engine ray", "'pser[ray]'")
+    ray = find_ray()
     if ray.is_initialized():
         return ray, False
     local = {"include_dashboard": False} if address is None else {}

@@ -149,7 +149,7 @@ def _removed_on_error(temporary: Path) -> Iterator[None]:
 
 def _complete(folder: Path, frames: int, state: dict[str, Any], temporary: Path) -> Path:
     """Give a checkpoint whose memory is written its state and its name."""
-    target = folder / f"{PREFIX}{frames:012d}"
+    target = folder / checkpoint_name(frames)
     write_container(temporary / STATE, state)
     sync_folder(temporary)
     if target.exists():  # from before a fallback to an older checkpoint
@@ -159,6 +159,11 @@ def _complete(folder: Path, frames: int, state: dict[str, Any], temporary: Path)
     for path in checkpoint_paths(folder)[KEPT:]:
         remove_folder(path)
     return target
+
+
+def checkpoint_name(frames: int) -> str:
+    """The folder of the checkpoint at so many frames."""
+    return f"{PREFIX}{frames:012d}"
 
 
 def checkpoint_paths(folder: Path) -> list[Path]:
