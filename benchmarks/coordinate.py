@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.environments import ROOT
 from benchmarks.peer import Scenario
+from benchmarks.settings import GAMES
 
 SMALL: tuple[tuple[Scenario, int], ...] = (
     ("index", 1_000_000),
@@ -26,7 +27,10 @@ SMALL: tuple[tuple[Scenario, int], ...] = (
     ("train", 100_000),
 )
 FRAMES: tuple[tuple[Scenario, int], ...] = (("atari", 100_000),)
-PHASES = (SMALL, FRAMES)
+REAL_FRAMES: tuple[tuple[Scenario, int], ...] = tuple(
+    (f"{way} {game}", 30_000) for game in GAMES for way in ("plain", "compressed")
+)
+PHASES = (SMALL, FRAMES, REAL_FRAMES)
 """Scenarios timed together, with their capacities; each phase has fresh processes."""
 
 LOGS = ROOT / "build" / "bench-logs"
@@ -90,6 +94,8 @@ class Measurements:
     """Wall time over CPU time of every repetition: 1 on an idle machine."""
     resident_bytes: dict[str, float] = field(default_factory=dict)
     """Module → resident bytes per transition with stacked frames."""
+    game_bytes: dict[str, float] = field(default_factory=dict)
+    """Scenario of real frames → resident bytes per transition, ours."""
     failures: list[str] = field(default_factory=list)
     """What could not be measured, in the library's own words."""
 
@@ -127,6 +133,8 @@ def _run_phase(
                 cases += built["cases"]
                 if scenario == "atari":
                     result.resident_bytes[module] = built["resident_bytes"] / capacity
+                elif built["cases"] and phase is REAL_FRAMES:
+                    result.game_bytes[scenario] = built["resident_bytes"] / capacity
             for case in cases:
                 iterations = worker.ask("calibrate", case=case, target_ms=target_ms)["iterations"]
                 turns.append((worker, case, iterations))

@@ -39,7 +39,7 @@ ENVIRONMENTS = {
         folder=ROOT / ".venv-bench",
         constraints=HERE / "constraints.txt",
         packages=(
-            *("cpprb", "tianshou", "ReplayTables-andnp", "torch", "numpy"),
+            *("cpprb", "tianshou", "ReplayTables-andnp", "torch", "numpy", "ale-py"),
             *(
                 "stable-baselines3",
                 "sb3-contrib",

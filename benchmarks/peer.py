@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # the command itself runs without NumPy
     from benchmarks.workload import Workload
@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the command itself runs without NumPy
 Case = Callable[[int], object]
 """One iteration of what is timed; its argument counts iterations, to cycle through prepared inputs."""
 
-Scenario = Literal["index", "index-10m", "streams", "cold", "memory", "vector", "sequences", "train", "atari"]
+Scenario = str
 """
 index      priorities only, no storage: `learn PER`, `learn PSER W=5`, `learn PSER W=20`, `sample`, `update`
 index-10m  the same at ten times the capacity
@@ -23,6 +23,8 @@ vector     whole transitions, 64 environments: `add`
 sequences  32 windows of 40 steps inside an episode each: `learn`, `sample`
 train      gradient steps of whole algorithms: `DQN`, `DQN stock`, …
 atari      stacked frames: `sample`; its worker also measures resident memory
+compressed Pong  real frames of a game (one of GAMES), compressed: `sample`; likewise
+plain Pong       the same as they are
 """
 
 

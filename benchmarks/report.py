@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.cold import REPEATS
 from benchmarks.coordinate import Measurements
 from benchmarks.machine import in_words
+from benchmarks.settings import GAMES
 from benchmarks.targets import COPY, OURS, SB3, Numbers, verdicts
 
 
@@ -73,7 +74,8 @@ HOW = """\
   project takes the larger.
 - Frames: 100,000 transitions of 84×84 frames, stacks of 4, episodes of 300 to 700 steps; a batch is 32 ×
   (observation, next observation) with its weights. Resident memory is what the process grew by while the
-  memory was made and filled; a small one made before it pays for imports and compilation."""
+  memory was made and filled; a small one made before it pays for imports and compilation.
+- Real games: 30,000 steps each, played at random, in a plain and in a compressed memory; a batch as above."""
 
 
 def markdown(measured: Measurements, run: dict[str, Any]) -> str:
@@ -153,6 +155,22 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
             rows.append([measured.peers[module]["name"], _cell(numbers, "atari/sample", module), held])
     lines += _table(["", "batch of 32, µs", "resident bytes per transition"], rows)
 
+    lines += ["## Frames of real games, played at random", ""]
+    lines += _table(
+        ["", "plain, µs", "compressed, µs", "ratio", "plain, bytes", "compressed, bytes"],
+        [
+            [
+                game,
+                _cell(numbers, f"plain {game}/sample", OURS),
+                _cell(numbers, f"compressed {game}/sample", OURS),
+                f"{numbers.ratio((f'compressed {game}/sample', OURS), (f'plain {game}/sample', OURS)):.2f}×",
+                f"{measured.game_bytes[f'plain {game}']:,.0f}",
+                f"{measured.game_bytes[f'compressed {game}']:,.0f}",
+            ]
+            for game in GAMES
+            if numbers.has(f"compressed {game}/sample", OURS)
+        ],
+    )
     lines += [
         "## How it is measured",
         "",
@@ -187,6 +205,7 @@ def as_json(measured: Measurements, run: dict[str, Any]) -> dict[str, Any]:
         "peers": measured.peers,
         "targets": [vars(verdict) for verdict in verdicts(measured)],
         "resident_bytes_per_transition": measured.resident_bytes,
+        "resident_bytes_of_games": measured.game_bytes,
         "wall_over_cpu_median": statistics.median(measured.wall_over_cpu),
         "not_measured": measured.failures,
         "times_us": {

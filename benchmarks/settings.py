@@ -13,5 +13,6 @@ STACK = 4
 FRAME = (84, 84)
 SEQUENCES = 32
 SEQUENCE_STEPS = 40
+GAMES = ("Breakout", "Pong", "Seaquest", "MsPacman", "Enduro", "Riverraid", "BattleZone", "Zaxxon")
 POOL = 64
 """Prepared TD-error vectors (and steps to add) that a case cycles through."""

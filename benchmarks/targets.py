@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.coordinate import Measurements
+from benchmarks.settings import GAMES
 
 OURS = "ours"
 COPY = "plain_copy"
@@ -156,4 +157,24 @@ def verdicts(measured: Measurements) -> list[Verdict]:
     if OURS in measured.resident_bytes:
         held = measured.resident_bytes[OURS]
         out.append(Verdict("at most 7,300 resident bytes per transition", f"{held:,.0f}", held <= 7300))
+    games = [g for g in GAMES if numbers.has(f"compressed {g}/sample", OURS)]
+    if games:
+        times = {
+            g: numbers.ratio((f"compressed {g}/sample", OURS), (f"plain {g}/sample", OURS)) for g in games
+        }
+        held_of = {g: measured.game_bytes[f"compressed {g}"] for g in games}
+        for what, values, unit, mean_limit, worst_limit in (
+            ("resident bytes per transition", held_of, "", 1000.0, 1500.0),
+            ("the time of a batch of plain frames", times, "×", 1.3, 2.0),
+        ):
+            mean, worst = statistics.mean(values.values()), max(values, key=values.__getitem__)
+            digits = ",.0f" if unit == "" else ".2f"
+            out.append(
+                Verdict(
+                    f"compressed frames of {len(games)} games: at most {mean_limit:g}{unit} {what} on average,"
+                    f" {worst_limit:g}{unit} in the worst",
+                    f"{mean:{digits}}{unit}, {values[worst]:{digits}}{unit} ({worst})",
+                    mean <= mean_limit and values[worst] <= worst_limit,
+                )
+            )
     return out

@@ -55,6 +55,11 @@ def calibrate(case: Case, target_ns: float) -> int:
         iterations *= 4
 
 
+def keeps_frames(scenario: Scenario) -> bool:
+    """Whether its resident memory is asked for."""
+    return scenario.split()[0] in ("atari", "compressed", "plain")
+
+
 class Worker:
     """The commands."""
 
@@ -73,7 +78,7 @@ class Worker:
 
     def build(self, scenario: Scenario, capacity: int) -> dict[str, Any]:
         """Build a scenario; say which cases it has, how long it took and what memory it holds."""
-        if scenario == "atari":
+        if keeps_frames(scenario):
             # A throwaway memory pays for lazy imports and compilation, which are not bytes per transition.
             small = self._peer.build(scenario, Workload(capacity=1000))
             for case in small.values():

@@ -97,7 +97,10 @@ class Ours:
             return self._vector(load)
         if scenario == "sequences":
             return self._sequences(load)
-        return self._atari(load) if scenario == "atari" else {}
+        if scenario == "atari":
+            return self._atari(load)
+        way, _, game = scenario.partition(" ")
+        return self._game(load, game, way == "compressed") if game else {}
 
     def _index(self, load: Workload) -> Mapping[str, Case]:
         errors, batches = load.td_errors, load.batches
@@ -193,6 +196,12 @@ class Ours:
         )
         for step, error in zip(load.frame_steps(), load.fill_errors, strict=True):
             memory.add(*step, priority=error + EPS)
+        return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
+
+    def _game(self, load: Workload, game: str, compress: bool) -> Mapping[str, Case]:
+        from benchmarks.games import played
+
+        memory = played(game, load.capacity, compress)
         return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
 
 

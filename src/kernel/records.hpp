@@ -186,7 +186,7 @@ class Records {
     if (is_record(key))
       delta_.read(frame_of_key(key), from + kHeader, out);
     else if (key == kRuns)
-      runs_.read(from + kHeader, out);
+      std::memcpy(out, frame_of_key(record), static_cast<size_t>(a_.frame_bytes));  // those after it will want it too
     else
       std::memcpy(out, from + kHeader, static_cast<size_t>(a_.frame_bytes));
   }

@@ -88,21 +88,23 @@ class Runs {
     const uint8_t* mask = from + mark_bytes_;
     const uint8_t* last = mask;  // the literal before the next one
     for (int64_t m = 0; m < mark_bytes_; ++m) last += __builtin_popcount(marks(from, m));
+    const auto next_eight = [&](unsigned any, uint8_t* to) __attribute__((always_inline)) {
+      const unsigned differ = *mask & (0u - any);
+      mask += any;
+      expand_eight(differ, last, to);
+      last += __builtin_popcount(differ);
+    };
     const int64_t whole = bytes_ / 8;  // in full
-    for (int64_t m = 0; m < mark_bytes_; ++m) {
-      const unsigned marked = marks(from, m);
-      if (marked == 0 && 8 * m + 8 <= whole) {
-        fill_64(*last, frame + 64 * m);
+    int64_t e = 0;
+    for (; e + 8 <= whole; e += 8) {
+      const unsigned marked = from[e / 8];
+      if (marked == 0) {
+        fill_64(*last, frame + 8 * e);
         continue;
       }
-      const int64_t here = std::min<int64_t>(8, whole - 8 * m);
-      for (int64_t i = 0; i < here; ++i) {
-        const unsigned any = marked >> i & 1, differ = *mask & (0u - any);
-        mask += any;
-        expand_eight(differ, last, frame + 64 * m + 8 * i);
-        last += __builtin_popcount(differ);
-      }
+      for (int i = 0; i < 8; ++i) next_eight(marked >> i & 1, frame + 8 * (e + i));
     }
+    for (; e < whole; ++e) next_eight(marks(from, e / 8) >> (e % 8) & 1, frame + 8 * e);
     if (whole == eights_) return;
     uint8_t rest[8];
     expand(marks(from, whole / 8) >> (whole % 8) & 1 ? *mask : 0, last, rest);

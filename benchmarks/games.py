@@ -1,0 +1,22 @@
+"""Real frames: Atari games played at random, kept as they are and compressed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pser
+from benchmarks.settings import FRAME, STACK
+from pser.env.atari import AtariGame
+
+
+def played(name: str, steps: int, compress: bool) -> pser.ReplayMemory:
+    """A memory full of steps of one game; the same steps, whatever way they are kept."""
+    game, rng = AtariGame(name, seed=0, threads=1), np.random.default_rng(0)
+    memory = pser.ReplayMemory(steps, pser.Frames(FRAME, stack=STACK, compress=compress), seed=0)
+    observation = np.array(game.reset())
+    for _ in range(steps):
+        action = rng.integers(0, game.num_actions, 1)
+        step = game.step(action)
+        memory.add(observation, action, step.reward, step.next_observation, step.terminated, step.truncated)
+        observation = np.array(step.observation)
+    return memory
