@@ -107,8 +107,11 @@ class Machines:
 
     def number_of(self, pid):
         """The machine that a process runs on."""
-        parents = {process.pid for process in psutil.Process(pid).parents()}
-        return next(n for n, process in enumerate(self._processes) if process.pid in parents)
+        return next(n for n in range(len(self._processes)) if self.has(n, pid))
+
+    def has(self, number, pid):
+        """Whether a process runs on this machine."""
+        return self._processes[number].pid in {process.pid for process in psutil.Process(pid).parents()}
 
     def _start(self, number, words):
         log = open(self._folder / f"machine-{number}.log", "wb")  # noqa: SIM115
