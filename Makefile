@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-cluster test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture lint format demo bench bench-train bench-ray drift stress docs docs-serve clean
+.PHONY: help build test test-cluster test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture torture-disk lint format demo bench bench-train bench-ray drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -94,6 +94,10 @@ mutants: .stamps/build  ## Put small faults into a copy of the source: each must
 KILLS ?= 200
 torture: .stamps/build  ## Kill trainings KILLS times (200) with SIGKILL; each must end as if never interrupted
 	$(BIN)/python tests/run/torture.py --kills $(KILLS)
+
+DISK_KILLS ?= 50
+torture-disk: .stamps/build  ## Kill processes that add to memories on disk DISK_KILLS times (50); nothing may be wrong with what is left
+	$(BIN)/python tests/memory/kill_disk.py --kills $(DISK_KILLS)
 
 lint: .stamps/build  ## Check formatting, style and types
 	$(BIN)/ruff format --check .

@@ -184,6 +184,14 @@ nb::bytes store_add(BoundStore& self, nb::list observation, nb::handle action, n
   return nb::bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int64_t));
 }
 
+void store_forget(BoundStore& self, int64_t before, nb::handle shown) {
+  const View shown_view(shown, false);
+  same_length(static_cast<int64_t>(self.store().columns().size()), shown_view.count(), "frames");
+  const int64_t* frames = shown_view.as<int64_t>();
+  Locked locked(self.store().index());
+  self.store().forget(before, frames);
+}
+
 nb::bytes store_end_episodes(BoundStore& self, nb::handle stream) {
   const View stream_view(stream, false);
   const int64_t* streams = stream_view.as<int64_t>();
@@ -221,6 +229,7 @@ void bind_store(nb::module_& m) {
              Locked locked(self.store().index());
              self.store().clear();
            })
+      .def("forget", &store_forget, "before"_a, "shown"_a)
       .def("read", &store_read)
       .def("end_episodes", &store_end_episodes)
       .def("damage", [](BoundStore& self, int64_t rows) {

@@ -43,6 +43,7 @@ class BoundStore {
             arrays_.as<double>(d["pending_priority"]),
             arrays_.as<bool>(d["pending_first"]),
             arrays_.as<bool>(d["at_start"]),
+            arrays_.as<int64_t>(d["written"]),
             pending};
   }
 

@@ -41,6 +41,9 @@ class Column {
   // Copy the observations of these slots into a batch, and their next ones.
   virtual void gather(int64_t count, const int64_t* slots, uint8_t* now, uint8_t* next) const = 0;
 
+  // Transitions that show a frame up to this one leave the memory, if the column has frames. A refresh must follow.
+  virtual void forget(int64_t) {}
+
   // Null if the arrays, just read from a file that filled `rows` slots, make sense; else what does not.
   virtual const char* damage(int64_t rows) const = 0;
 };

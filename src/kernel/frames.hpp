@@ -110,6 +110,8 @@ class FrameColumn final : public Column {
     }
   }
 
+  void forget(int64_t frame) override { evict_up_to(frame); }
+
   const char* damage(int64_t rows) const override {
     const int64_t next = *a_.next_frame, oldest = std::max<int64_t>(0, next - ring_);
     if (next < 0 || next > kLargestId) return "the number of frames is out of range";

@@ -49,6 +49,7 @@ struct Steps {
   double* pending_priority;  // (streams, n_step), NaN for MaxPrio
   bool* pending_first;       // (streams, n_step)
   bool* at_start;            // (streams,): does the stream's next step begin an episode?
+  int64_t* written;          // (1,): no row of this id or later was ever begun; told before the row is, should the process die
   Pending pending;
 };
 

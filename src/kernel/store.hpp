@@ -99,6 +99,13 @@ class Store {
     index_.refresh();
   }
 
+  // After a crash: transitions before this id leave the memory, and those that show a frame up to this one.
+  void forget(int64_t before, const int64_t* shown) {
+    while (index_.size() > 0 && index_.oldest_id() < before) index_.evict_oldest();
+    for (size_t c = 0; c < columns_.size(); ++c) columns_[c]->forget(shown[c]);
+    index_.refresh();
+  }
+
   void gather(int64_t count, const int64_t* ids, const BatchArrays& out) {
     slots_.resize(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) slots_[i] = index_.slot_of(ids[i]);
@@ -219,6 +226,7 @@ class Store {
       discount *= gamma_;
     }
     const int64_t slot = index_.head();
+    *s_.written = index_.next_id() + 1;
     for (const auto& column : columns_) column->commit(e, entry, slot);
     std::memcpy(s_.action + slot * s_.action_bytes, s_.pending_action + at * s_.action_bytes, static_cast<size_t>(s_.action_bytes));
     s_.reward.write(slot, total);

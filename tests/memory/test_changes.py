@@ -309,6 +309,19 @@ def test_a_missing_part_is_refused(saved, tmp_path):
             pser.ReplayMemory.load(tmp_path / "save")
 
 
+def test_a_part_of_the_same_span_of_another_save_is_refused(tmp_path):
+    for number, name in enumerate(("one", "other")):
+        player = Player("array", capacity=1000)
+        player.rng = np.random.default_rng(number)
+        player.play(5)
+        player.memory.save_changes(tmp_path / name)
+    mine, theirs = files_of(tmp_path / "one")[1], files_of(tmp_path / "other")[1]
+    assert mine.stat().st_size == theirs.stat().st_size
+    mine.write_bytes(theirs.read_bytes())
+    with pytest.raises(PserError, match="belongs to another save"):
+        pser.ReplayMemory.load(tmp_path / "one")
+
+
 def test_a_whole_part_of_another_save_is_refused(saved, tmp_path):
     put(tmp_path, saved)
     other = Player("compressed", 3, capacity=12)

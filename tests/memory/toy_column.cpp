@@ -35,7 +35,7 @@ class InvertedColumn final : public Column {
 int main() {
   constexpr int64_t kCapacity = 4, kStreams = 2, kSteps = 2;
   Index index(kCapacity, kStreams, Rules{});
-  int64_t count[kStreams] = {}, start[kStreams] = {};
+  int64_t count[kStreams] = {}, start[kStreams] = {}, written = 0;
   const Pending pending{kStreams, kSteps, count, start};
   uint8_t action[kCapacity], pending_action[kStreams * kSteps];
   float reward[kCapacity], discount[kCapacity];
@@ -45,7 +45,7 @@ int main() {
   columns.push_back(std::make_unique<InvertedColumn>(pending));
   Store store(index, 0.5,
               {action, pending_action, 1, RealColumn(reward), RealColumn(discount), terminated, pending_reward, priority, first, at_start,
-               pending},
+               &written, pending},
               std::move(columns));
 
   for (uint8_t t = 0; t < 4; ++t) {

@@ -36,6 +36,8 @@ class Stored(NamedTuple):
     """How much of it a file holds: "all"; "rows", as many as slots were ever filled; or, named by another array of one
     number, as many as that counts. Rows and what is counted are written once, in the order of their ids, id i at place
     i modulo their number, and stay as they are until their place is taken again."""
+    of_streams: bool = False
+    """Does it tell where streams are? After a crash they begin anew."""
     newest: tuple[str, str] | None = None
     """Of what is written in another order, two arrays: the newest id in each entry (−1: none), the ids' counter."""
 
@@ -101,8 +103,10 @@ class ArrayColumn:
         return {
             "now/rows": rows,
             "next/rows": rows,
-            "pending": Stored((sizes.num_envs, sizes.n_step, *field.shape), field.dtype),
-            "newest": Stored((sizes.num_envs if sizes.n_step > 1 else 1, *field.shape), field.dtype),
+            "pending": Stored((sizes.num_envs, sizes.n_step, *field.shape), field.dtype, of_streams=True),
+            "newest": Stored(
+                (sizes.num_envs if sizes.n_step > 1 else 1, *field.shape), field.dtype, of_streams=True
+            ),
         }
 
     def allocate(self, name: str, stored: Stored) -> Values:
@@ -144,11 +148,11 @@ class FrameColumn:
         field, sizes = self._field, self._sizes
         places = field.stack + 1 if sizes.n_step == 1 else 2 * field.stack
         return {
-            "stream_stack": Stored((sizes.num_envs, field.stack), np.int64, initial=-1),
+            "stream_stack": Stored((sizes.num_envs, field.stack), np.int64, initial=-1, of_streams=True),
             "next_frame": Stored((1,), np.int64),
             "ring": Stored((self._ring, *field.shape), field.dtype, used="next_frame"),
             "places/rows": Stored((sizes.capacity, places), np.int32, used="rows"),
-            "pending": Stored((sizes.num_envs, sizes.n_step, field.stack), np.int64),
+            "pending": Stored((sizes.num_envs, sizes.n_step, field.stack), np.int64, of_streams=True),
         }
 
     def allocate(self, name: str, stored: Stored) -> Values:
@@ -226,7 +230,7 @@ class CompressedColumn(FrameColumn):
             "last_frame": Stored((self._limit,), np.int64, initial=-1),
             "filled": Stored((1,), np.int64),
             "at": Stored((self._ring,), np.int64, used="next_frame"),
-            "keys": Stored((self._sizes.num_envs, 5), np.int64),
+            "keys": Stored((self._sizes.num_envs, 5), np.int64, of_streams=True),
         }
 
     def allocate(self, name: str, stored: Stored) -> Values:

@@ -13,6 +13,7 @@ PATIENCE_MS = 1000
 """How long a thread that forks under the lock of one index waits for the others."""
 
 _living: "WeakSet[PriorityIndex]" = WeakSet()
+_shared: "WeakSet[PriorityIndex]" = WeakSet()
 _held: "list[PriorityIndex]" = []
 _lost: "list[PriorityIndex]" = []
 
@@ -20,6 +21,11 @@ _lost: "list[PriorityIndex]" = []
 def watch(index: "PriorityIndex") -> None:
     """From now on a fork waits until no other thread works on this index."""
     _living.add(index)
+
+
+def share(index: "PriorityIndex") -> None:
+    """Its transitions lie in a file: a child of a fork would write into its parent's, and is refused."""
+    _shared.add(index)
 
 
 def _before() -> None:
@@ -40,6 +46,8 @@ def _after_in_child() -> None:
     for index in _lost:
         index._kernel.lose()
     _after()
+    for index in _shared:
+        index._kernel.lose()
 
 
 if hasattr(os, "register_at_fork"):  # systems that cannot fork have nothing to guard

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from pser.errors import PserError, is_real, is_whole, require
 from pser.files import archive
 from pser.files.container import array_of
-from pser.memory import saving
+from pser.memory import forking, saving
 from pser.memory.arrays import Ints, Reals, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.changes import Saving
 from pser.memory.columns import Sizes, columns_of
+from pser.memory.disk import Closed, DiskFile, disk_of, opened_folder
 from pser.memory.index import (
     LARGEST_BATCH,
     PriorityIndex,
@@ -30,6 +31,7 @@ from pser.memory.index import (
 from pser.memory.offline import arrays_of, episodes_in, fill, opened, reward_dtype_of, spec_of, write_minari
 from pser.memory.parts import Saved, head_layout, saved_parts
 from pser.memory.prioritization import PSER, Prioritization
+from pser.memory.recovery import reopen
 from pser.memory.rows import flags_of, intake_of, reals_of, rows_of
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
 from pser.memory.storage import Storage, layout_of, used_bytes
@@ -52,6 +54,8 @@ class ReplayMemory:
         seed: int | np.random.Generator | None = None,
         *,
         reward_dtype: npt.DTypeLike = np.float32,
+        storage: Literal["memory", "disk"] = "memory",
+        path: str | PathLike[str] | DiskFile | None = None,
     ) -> None:
         """An empty memory.
 
@@ -65,6 +69,9 @@ class ReplayMemory:
             gamma: discount per step.
             seed: of the memory's own random generator.
             reward_dtype: float32 or float64, of rewards and discounts.
+            storage: "disk" keeps observations, actions and rewards in a file that is mapped into memory; priorities
+                (28 bytes a transition) stay in memory. Compressed frames then need `capacity_bytes`.
+            path: a new folder for storage="disk". `load` of the folder opens it again.
         """
         check_sizes(capacity, num_envs, "num_envs")
         check_steps(n_step, gamma)
@@ -84,10 +91,13 @@ class ReplayMemory:
         self._real = real
         sizes = Sizes(self.capacity, self.num_envs, self.n_step)
         self._columns = columns_of(self._fields, sizes)
+        self._disk = disk_of(storage, path, self._fields)
         try:
             self._storage = Storage(
-                self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real
+                self._index._kernel, self._columns, self._action, sizes, self.gamma, self._real, self._disk
             )
+        except PserError:
+            raise
         except (MemoryError, ValueError):  # NumPy: too large for this machine, or for any
             raise PserError(
                 f"{self.capacity} transitions of {observation} must fit into memory: lower capacity"
@@ -103,6 +113,10 @@ class ReplayMemory:
         self._history = object()
         self._saving: Saving | None = None
         self._saved: Saved | None = None
+        if self._disk is not None:
+            forking.share(self._index)
+            if self._disk.is_new:
+                self.flush()
 
     @property
     def prioritization(self) -> Prioritization:
@@ -401,6 +415,37 @@ class ReplayMemory:
         """The last save of what was new, or the one that it was loaded from."""
         return self._saved
 
+    def flush(self) -> None:
+        """Of a memory on disk: write its priorities and open episodes, and force all to disk.
+
+        If the process dies, `load` of its folder goes on from here, without as many of the oldest transitions as were
+        added since.
+        """
+        if self._disk is None:
+            raise PserError("only a memory with storage='disk' is flushed: use save")
+        with self._index.locked():
+            self._disk.sync()
+            content = self._content(self._storage.counters()) | {"disk": self._disk.identity}
+            arrays = self._index.state_arrays()
+            arrays |= {name: self._storage.arrays[name] for name in head_layout(self._storage.layout)}
+            archive.write(self._disk.head, "ReplayMemory", content, arrays)
+
+    def close(self) -> None:
+        """Flush a memory on disk and let go of its folder; `load` continues bit for bit, also after a restart.
+
+        It cannot be used afterwards. Closing twice does nothing.
+        """
+        if self._disk is None:
+            raise PserError("only a memory with storage='disk' is closed: it holds no file")
+        if isinstance(self._storage, Closed):
+            return
+        if self._saving is not None:
+            self._saving.finished()
+        self.flush()
+        self._disk.close()
+        closed: Any = Closed(self._disk.folder)
+        self._storage = self._intake = self._sequences = closed
+
     def _make_way(self, rows: int) -> None:
         saving = self._saving
         if saving is not None:  # it may end at any moment
@@ -422,8 +467,13 @@ class ReplayMemory:
 
     @classmethod
     def load(cls, path: archive.Place) -> Self:
-        """The memory that was saved, to a file or a stream; a damaged one is refused."""
-        with archive.reading(path, "ReplayMemory") as file:
+        """The memory that was saved, to a file or a stream; a damaged one is refused.
+
+        Of a folder: the memory on disk that lives there, opened again. If it was not closed, it is as it was flushed
+        last, without as many of the oldest transitions as had been added since, and running episodes have ended.
+        """
+        disk = opened_folder(path)
+        with archive.reading(path if disk is None else disk.head, "ReplayMemory") as file:
             settings, state = file.content["settings"], file.content["state"]
             saved = {name: saving.field_from_json(field) for name, field in settings["observation"]}
             fields = observation_fields(saved.get(WHOLE, saved))
@@ -441,7 +491,7 @@ class ReplayMemory:
             in_slots = is_in_slots(file)
             expected = used_bytes(layout, next_id, counters)
             parts = saved_parts(path, file, layout, counters)
-            if parts is not None:
+            if parts is not None or disk is not None:
                 expected = {name: expected[name] for name in head_layout(layout)}
             kept_bytes = saved_bytes(rule, capacity, envs, next_id, in_slots)
             file.require(kept_bytes | expected)  # before anything of such a size is allocated
@@ -454,10 +504,17 @@ class ReplayMemory:
                 n_step,
                 settings["gamma"],
                 reward_dtype=real,
+                storage="memory" if disk is None else "disk",
+                path=disk,
             )
             kept = memory._index.state_arrays(next_id, in_slots)
             arrays = memory._storage.used(next_id, counters)
+            if disk is not None:  # what the file of the arrays tells of a crash is needed first
+                arrays = {name: arrays[name].copy() for name in expected}
             file.fill(kept | {name: arrays[name] for name in expected})
+            if disk is not None:
+                reopen(memory, disk, arrays, state, in_slots)
+                return memory
             if parts is not None:
                 memory._saved = parts.fill(memory._storage.arrays, memory._history)
             memory._storage.check(next_id, counters)

@@ -8,6 +8,7 @@ import numpy as np
 from pser import _kernel
 from pser.errors import PserError, require
 from pser.memory.columns import Column, Sizes, Stored, row_bytes, zeros
+from pser.memory.disk import DiskFile
 from pser.memory.saving import check_count
 from pser.spec import Array
 
@@ -41,17 +42,17 @@ def layout_of(columns: dict[str, Column], action: Array, sizes: Sizes, real: np.
 def _steps_layout(action: Array, sizes: Sizes, real: np.dtype[Any]) -> Layout:
     pending = (sizes.num_envs, sizes.n_step)
     return {
-        "at_start": Stored((sizes.num_envs,), np.bool_, initial=1),
+        "at_start": Stored((sizes.num_envs,), np.bool_, initial=1, of_streams=True),
         "action/rows": Stored((sizes.capacity, *action.shape), action.dtype, used="rows"),
-        "pending/action": Stored((*pending, *action.shape), action.dtype),
+        "pending/action": Stored((*pending, *action.shape), action.dtype, of_streams=True),
         "reward/rows": Stored((sizes.capacity,), real, used="rows"),
         "discount/rows": Stored((sizes.capacity,), real, used="rows"),
         "terminated/rows": Stored((sizes.capacity,), np.bool_, used="rows"),
-        "pending/reward": Stored(pending, np.float64),
-        "pending/priority": Stored(pending, np.float64),
-        "pending/first": Stored(pending, np.bool_),
-        "pending/count": Stored((sizes.num_envs,), np.int64),
-        "pending/start": Stored((sizes.num_envs,), np.int64),
+        "pending/reward": Stored(pending, np.float64, of_streams=True),
+        "pending/priority": Stored(pending, np.float64, of_streams=True),
+        "pending/first": Stored(pending, np.bool_, of_streams=True),
+        "pending/count": Stored((sizes.num_envs,), np.int64, of_streams=True),
+        "pending/start": Stored((sizes.num_envs,), np.int64, of_streams=True),
     }
 
 
@@ -107,16 +108,18 @@ class Storage:
         sizes: Sizes,
         gamma: float,
         reward_dtype: np.dtype[Any],
+        disk: DiskFile | None = None,
     ) -> None:
         self.layout = layout_of(columns, action, sizes, reward_dtype)
-        self.arrays: Arrays = {}
-        for name, stored in _steps_layout(action, sizes, reward_dtype).items():
-            self.arrays[name] = zeros(name, stored)
-        for name, column in columns.items():
-            prefix = f"{column.folder}/{name}"
-            for part, stored in column.arrays().items():
-                self.arrays[f"{prefix}/{part}"] = column.allocate(part, stored)
-        steps = {key: self.arrays[name] for key, name in STEP_NAMES.items()}
+        self.columns = columns
+        written = np.zeros(1, np.int64)
+        if disk is None:
+            self.arrays = {name: self.initial(name) for name in self.layout}
+        else:
+            self.arrays, written = disk.arrays(self.layout, self.initial)
+        self.written = written
+        """One more than the id of the newest row that may have been begun."""
+        steps = {key: self.arrays[name] for key, name in STEP_NAMES.items()} | {"written": written}
         self.kernel = _kernel.Store(
             index,
             sizes.n_step,
@@ -124,6 +127,15 @@ class Storage:
             {**steps, "action_bytes": row_bytes(action)},
             [self._description(f"{column.folder}/{name}", column) for name, column in columns.items()],
         )
+
+    def initial(self, name: str) -> np.ndarray[Any, Any]:
+        """One of its arrays as it is in the beginning."""
+        for field, column in self.columns.items():
+            prefix = f"{column.folder}/{field}/"
+            part = name.removeprefix(prefix)
+            if name.startswith(prefix) and part in column.arrays():
+                return column.allocate(part, column.arrays()[part])
+        return zeros(name, self.layout[name])
 
     def _description(self, prefix: str, column: Column) -> dict[str, Any]:
         arrays = {key: self.arrays[f"{prefix}/{part}"] for key, part in column.names().items()}
