@@ -1,27 +1,21 @@
 """The learner's own CPU for an update: with the memory in its process, and with batches that come from a shard."""
 
-import warnings
 from typing import Any
 
-from benchmarks.cluster.shard import BatchStream, Shard
+from benchmarks.cluster.fed import Fed
 from benchmarks.cluster.spent import interleaved, measured, median, ratio
-from benchmarks.cluster.tasks import BETA, LEARNED_BATCH, PER_CALL, Task, fill, memory_of
+from benchmarks.cluster.tasks import BETA, LEARNED_BATCH, Task, add_chunk, fill, memory_of, settings_of
 from pser.learner.agent import make_agent
 from pser.learner.device import configure_torch
 from pser.learner.games import training_game
 from pser.learner.loop import observation_shape
-from pser.learner.presets import preset_settings
 
 LOCAL, AHEAD, SINGLE = "in-process", "from a shard", "from a shard, one batch a call"
 
 
-def measure(name: str, task: Task, rounds: int, scale: float) -> dict[str, Any]:
+def measure(task: Task, rounds: int, scale: float) -> dict[str, Any]:
     """CPU of this process for an update; one network learns from all memories, so that only they differ."""
-    import ray
-
-    # Arrays of Ray's store cannot be written to, which torch minds.
-    warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-    settings = preset_settings(task.preset, task.env)
+    settings = settings_of(task, LEARNED_BATCH)
     game = training_game(settings)
     agent = make_agent(
         settings,
@@ -31,32 +25,31 @@ def measure(name: str, task: Task, rounds: int, scale: float) -> dict[str, Any]:
         device=configure_torch("cpu", 1),
     )
     memory = memory_of(task)
-    fill(memory, task)
-    shard = ray.remote(num_cpus=0)(Shard).remote(task)
-    per_call, updates = PER_CALL[name], max(2, int(scale * task.updates))
+    fill(task, lambda chunk: add_chunk(memory, task, chunk))
+    ahead, single = Fed(task, LEARNED_BATCH), Fed(task, LEARNED_BATCH, per_call=1)
+    updates = max(1, int(scale * task.updates / ahead.per_call)) * ahead.per_call
 
     def local() -> None:
         for _ in range(updates):
             batch = memory.sample(LEARNED_BATCH, BETA)
             memory.update_priorities(batch.ids, agent.learn(batch, measure=False).signal)
 
-    def remote(per_call: int) -> None:
-        stream = BatchStream(shard, LEARNED_BATCH, per_call)
+    def remote(fed: Fed) -> None:
         for _ in range(updates):
-            batch = stream.next()
-            stream.learned(batch, agent.learn(batch, measure=False).signal)
-        stream.close()
+            batch = fed.draw()
+            fed.learned(batch, agent.learn(batch, measure=False).signal)
+        fed.settle()
 
     found = interleaved(
         {
             LOCAL: lambda: measured(local, updates),
-            AHEAD: lambda: measured(lambda: remote(per_call), updates),
-            SINGLE: lambda: measured(lambda: remote(1), updates),
+            AHEAD: lambda: measured(lambda: remote(ahead), updates),
+            SINGLE: lambda: measured(lambda: remote(single), updates),
         },
         rounds,
     )
     return {
-        "batches_per_call": per_call,
+        "batches_per_call": ahead.per_call,
         "rounds": rounds,
         "seconds": {
             key: {part: median(segments, part) for part in ("own", "cpu", "wall")}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.cluster import learner, rllib, sizing_table
+from benchmarks.cluster import learner, rllib, scaling, sizing_table
 from benchmarks.cluster.tasks import LOCAL, OURS, PEER, TASKS
 from benchmarks.machine import in_words
 
@@ -34,7 +34,7 @@ def page(results: dict[str, Any]) -> str:
         f"| {what} | {target} | {measured} | {'met' if met else '**missed**'} |"
         for what, target, measured, met in checks(results)
     ]
-    for section in (_traffic, _learner, _rllib, _sizing):
+    for section in (_traffic, _learner, _scaling, _rllib, _sizing):
         lines += section(results)
     return "\n".join(lines) + "\n"
 
@@ -96,9 +96,9 @@ def _traffic(results: dict[str, Any]) -> list[str]:
         "",
         "## Into a memory in another process, and out of it",
         "",
-        "Batches come with a PSER update of each, which rides along with a later call; calls are sent ahead, two at a",
-        f"time. {PEER} waits for every call; it draws uniformly and updates nothing, since its prioritized sampler",
-        "does not load with this torch.",
+        "A shard as the learner of a run on Ray drives it: batches come with a PSER update of each, which rides along",
+        f"with a later call; calls are sent ahead. {PEER} waits for every call; it draws uniformly",
+        "and updates nothing, since its prioritized sampler does not load with this torch.",
     ]
     for task, found in results["traffic"].items():
         lines += [
@@ -138,6 +138,43 @@ def _learner(results: dict[str, Any]) -> list[str]:
             lines.append(
                 f"| {TASKS[task].env}, {label} | {1e3 * spent['own']:.3f} | {shown} | {1e3 * spent['cpu']:.3f} |"
             )
+    return lines
+
+
+def _scaling(results: dict[str, Any]) -> list[str]:
+    if "scaling" not in results:
+        return []
+    found = results["scaling"]
+    lines = [
+        "",
+        "## A run with more and more actors",
+        "",
+        f"MinAtar Breakout, {found['envs_per_actor']} environment an actor, batches of {found['batch_size']}, "
+        f"{found['samples_per_insert']} sample per insert, one shard; all on {found['cores']} cores. CPU in µs per",
+        "step played.",
+        "",
+        "| actors | steps/s here | learner | actors | shard | Ray | all |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for actors, row in found["rows"].items():
+        parts = [1e6 * row[part] for part in ("learner", "actors", "shards", "ray")]
+        cells = " | ".join(f"{value:.0f}" for value in (*parts, sum(parts)))
+        lines.append(f"| {actors} | {row['steps_per_second']:,.0f} | {cells} |")
+    if "traffic" in results:
+        costs = sizing_table.costs_of(results, "minatar")
+        lines += [
+            "",
+            "What the model makes of the run with two actors (**a model**, not a measurement): steps a second with a",
+            "core for every process, and what they are held up by. With the cores there are here it says "
+            f"{scaling.shared_rate(found, costs):,.0f}.",
+            "",
+            "| actors | steps/s | held up by |",
+            "|---|---|---|",
+        ]
+        lines += [
+            f"| {actors} | {rate.steps_per_second:,.0f} | {rate.limit} |"
+            for actors, rate in scaling.model_of(found, costs)
+        ]
     return lines
 
 

@@ -8,10 +8,12 @@ bootstrap intervals.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 warnings.simplefilter("ignore")  # of the libraries under test
 
-from benchmarks.cluster import learner, rllib, sizing_table, traffic  # noqa: E402
+from benchmarks.cluster import learner, rllib, scaling, sizing_table, traffic  # noqa: E402
 from benchmarks.cluster.page import page  # noqa: E402
 from benchmarks.cluster.tasks import TASKS  # noqa: E402
 from benchmarks.machine import machine  # noqa: E402
@@ -30,7 +32,7 @@ from benchmarks.machine import machine  # noqa: E402
 ROUNDS, QUICK_ROUNDS, QUICK_SCALE = 15, 3, 0.1
 PACKAGES = ("pser", "ray", "torch", "torchrl", "numpy")
 STORE_BYTES = 1 << 30
-PARTS = ("traffic", "learner", "rllib")
+PARTS = ("traffic", "learner", "scaling", "rllib")
 
 
 def main() -> None:
@@ -66,27 +68,34 @@ def measure(part: str, rounds: int, scale: float) -> dict[str, Any]:
     """One part, with a Ray of its own where it needs one."""
     if part == "rllib":
         return rllib.measure(rounds, scale)
-    import ray
-
+    if part == "scaling":
+        with started_ray():
+            return scaling.measure(scale)
     found = {}
     for name, task in TASKS.items():
-        ray.init(
-            address="local",
-            num_cpus=4,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="ERROR",
-            object_store_memory=STORE_BYTES,
-        )
-        try:
-            if part == "traffic":
-                found[name] = traffic.measure(task, rounds, scale)
-            else:
-                found[name] = learner.measure(name, task, rounds, scale)
-        finally:
-            ray.shutdown()
+        with started_ray():
+            found[name] = (traffic if part == "traffic" else learner).measure(task, rounds, scale)
         print(f"{part}: {name}", file=sys.stderr, flush=True)
     return found
+
+
+@contextlib.contextmanager
+def started_ray() -> Iterator[None]:
+    """Ray on this machine, which ends with the context."""
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=4,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        object_store_memory=STORE_BYTES,
+    )
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 if __name__ == "__main__":

@@ -5,14 +5,14 @@ nothing: less work than what it is compared with.
 """
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from tensordict import TensorDict
 from torchrl.data import LazyTensorStorage, RayReplayBuffer
 
-from benchmarks.cluster.tasks import Task, chunks_of
+from benchmarks.cluster.tasks import Task, chunks_of, spec_of
+from pser.cluster.chunk import Chunk, observations_of
 
 
 class TorchRL:
@@ -37,23 +37,21 @@ class TorchRL:
             self._buffer.sample()
 
 
-def _tensordict(task: Task, chunk: dict[str, Any]) -> TensorDict:
+def _tensordict(task: Task, chunk: Chunk) -> TensorDict:
     """The layout of TorchRL's collectors; stacks are whole."""
-    seen, steps = torch.from_numpy(chunk["seen"]), task.chunk_steps
-    if task.transition.stack > 1:
-        seen = seen.unfold(0, task.transition.stack, 1).movedim(-1, 1).contiguous()
-    ends = torch.zeros(steps, 1, dtype=torch.bool)
+    now, following = (torch.from_numpy(values) for values in observations_of(chunk, spec_of(task)))
+    ends = torch.from_numpy(chunk.truncated)
     return TensorDict(
         {
-            "observation": seen[:-1],
-            "action": torch.from_numpy(chunk["action"]),
+            "observation": now,
+            "action": torch.from_numpy(chunk.action.reshape(-1)),
             "next": {
-                "observation": seen[1:],
-                "reward": torch.from_numpy(chunk["reward"].astype(np.float32))[:, None],
-                "terminated": ends,
+                "observation": following,
+                "reward": torch.from_numpy(chunk.reward.astype(np.float32)),
+                "terminated": torch.zeros_like(ends),
                 "truncated": ends,
                 "done": ends,
             },
         },
-        batch_size=[steps],
+        batch_size=[chunk.steps],
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cluster.shard import Driver
+from benchmarks.cluster.fed import Fed
 from benchmarks.cluster.spent import interleaved, measured, median, ratio
 from benchmarks.cluster.tasks import BETA, LOCAL, OURS, PEER, Task, add_chunk, chunks_of, fill, memory_of
 from benchmarks.cluster.torchrl_buffer import TorchRL
@@ -16,7 +16,7 @@ class Local:
 
     def __init__(self, task: Task) -> None:
         self._task, self._memory = task, memory_of(task)
-        fill(self._memory, task)
+        fill(task, lambda chunk: add_chunk(self._memory, task, chunk))
         self._chunks = chunks_of(task, 1)
         self._errors = np.random.default_rng(1).random(task.batch_size)
 
@@ -30,12 +30,28 @@ class Local:
             self._memory.update_priorities(batch.ids, self._errors)
 
 
+class Remote:
+    """The memory in a shard."""
+
+    def __init__(self, task: Task) -> None:
+        self.fed = Fed(task, task.batch_size)
+        self.ingest = self.fed.ingest
+        self._errors = np.random.default_rng(1).random(task.batch_size, np.float32)
+
+    def batches(self, count: int) -> None:
+        for _ in range(count):
+            self.fed.learned(self.fed.draw(), self._errors)
+        self.fed.settle()
+
+
 def measure(task: Task, rounds: int, scale: float) -> dict[str, Any]:
     """Seconds of a transition in and of a batch out, and ratios; `scale` shortens the segments."""
-    chunks, batches = max(2, int(scale * task.chunks)), max(2, int(scale * task.batches))
+    ours = Remote(task)
+    chunks = max(2, int(scale * task.chunks))
+    calls = max(2, int(scale * task.batches / ours.fed.per_call))  # whole ones: what is fetched is used
+    batches = calls * ours.fed.per_call
     turns: dict[str, Callable[[], dict[str, float]]] = {}
-    for name, kind in ((OURS, Driver), (LOCAL, Local), (PEER, TorchRL)):
-        contender = kind(task)
+    for name, contender in ((OURS, ours), (LOCAL, Local(task)), (PEER, TorchRL(task))):
         turns[f"{name}: add"] = lambda it=contender: measured(
             lambda: it.ingest(chunks), chunks * task.chunk_steps
         )
@@ -44,7 +60,7 @@ def measure(task: Task, rounds: int, scale: float) -> dict[str, Any]:
     return {
         "batch_size": task.batch_size,
         "chunk_steps": task.chunk_steps,
-        "batches_per_call": task.batches_per_call,
+        "batches_per_call": ours.fed.per_call,
         "rounds": rounds,
         "seconds": {
             name: {key: median(segments, key) for key in ("wall", "own", "cpu")}

@@ -185,15 +185,26 @@ class Pace:
             require(0.0 < value < math.inf, f"{name} must be above 0", value, "measure it")
 
 
-def steps_per_second(actors: int, pace: Pace, costs: Costs, shards: int = 1) -> float:
+class Rate(NamedTuple):
+    """How fast a run is, and what keeps it from being faster."""
+
+    steps_per_second: float
+    limit: str
+    """`actors`, `shards` or `learner`."""
+
+
+def steps_per_second(actors: int, pace: Pace, costs: Costs, shards: int = 1) -> Rate:
     """A run whose every process has a core of its own: as fast as its actors, until shards or learner are busy."""
     if actors < 1 or shards < 1:
         raise PserError(f"there must be at least 1 actor and 1 shard, got {actors} and {shards}: raise them")
     batches_per_step = pace.samples_per_insert / pace.batch_size
-    by_actors = actors / pace.step_seconds
-    by_shards = USABLE * shards / (costs.add_seconds + batches_per_step * costs.batch_seconds)
-    by_learner = 1.0 / (batches_per_step * pace.update_seconds)
-    return min(by_actors, by_shards, by_learner)
+    rates = {
+        "actors": actors / pace.step_seconds,
+        "shards": USABLE * shards / (costs.add_seconds + batches_per_step * costs.batch_seconds),
+        "learner": 1.0 / (batches_per_step * pace.update_seconds),
+    }
+    limit = min(rates, key=lambda name: rates[name])
+    return Rate(rates[limit], limit)
 
 
 def steps_per_second_on(cores: int, pace: Pace, costs: Costs) -> float:
