@@ -7,6 +7,7 @@ import ray
 from benchmarks.cluster.tasks import BETA, Task, chunks_of, fill, settings_of, spec_of
 from pser.cluster.calls import Calls
 from pser.cluster.chunk import Chunk
+from pser.cluster.places import Places
 from pser.cluster.replay import ShardedReplay
 from pser.cluster.settings import ClusterSettings
 from pser.memory.batch import Batch
@@ -17,7 +18,9 @@ class Fed:
 
     def __init__(self, task: Task, batch_size: int, *, per_call: int | None = None) -> None:
         settings, cluster = settings_of(task, batch_size), ClusterSettings(actors=1)
-        self._replay = ShardedReplay(Calls(ray, 0.0), settings, cluster, spec_of(task), _lost)
+        calls, spec = Calls(ray, 0.0), spec_of(task)
+        places = Places(calls, settings, cluster, spec, _lost, lambda: 0)
+        self._replay = ShardedReplay(calls, settings, cluster, spec, places)
         if per_call is not None:
             self._replay._per_call = per_call
         self.per_call = self._replay._per_call
@@ -40,10 +43,14 @@ class Fed:
     def learned(self, batch: Batch, td_errors: Any) -> None:
         self._replay.learned(batch, td_errors)
 
+    def close(self) -> None:
+        self._replay.places.close()
+
     def settle(self) -> None:
         """Wait for the calls under way, so that no other's time is spent on them."""
-        place = self._replay._places[0]
-        ray.get([*place.adds, *(ref for fetch in self._replay._fetches for ref in fetch.answers)])
+        ray.get(
+            [*self._replay.places[0].adds, *(ref for fetch in self._replay._fetches for ref in fetch.answers)]
+        )
 
 
 def _lost(shard: int, reason: str, steps: int) -> None:

@@ -52,7 +52,7 @@ def _run(actors: int, steps: int) -> dict[str, float]:
         played, updates = trainer.counters.steps - began[0], trainer.counters.updates - began[1]
         spent = {pid: seconds - before.get(pid, 0.0) for pid, seconds in after.items()}
         players = sum(spent.get(pid, 0.0) for pid in trainer.crew.pids if pid)
-        shards = sum(spent.get(pid, 0.0) for pid in trainer.replay.pids if pid)
+        shards = sum(spent.get(pid, 0.0) for pid in trainer.replay.places.pids if pid)
         return {
             "steps": played,
             "updates": updates,
