@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import os
 import sys
 
 import numpy as np
@@ -16,6 +17,7 @@ from cluster.direct import DirectCalls
 from pser.cli import main, train
 from pser.cli.train_engine import engine_of
 from pser.cli.train_flags import given_flags
+from pser.cluster import engine
 from pser.cluster.apex import ApexTrainer
 from pser.cluster.player import Player
 from pser.cluster.settings import ClusterSettings, from_json
@@ -90,8 +92,8 @@ def trainer(settings, cluster):
     return ApexTrainer(settings, cluster, facts_of(settings), DirectCalls())
 
 
-def synchronous(settings, engine=DirectEngine):
-    return engine(ClusterSettings(actors=1, envs_per_actor=settings.game.num_envs, synchronous=True))
+def synchronous(settings, kind=DirectEngine):
+    return kind(ClusterSettings(actors=1, envs_per_actor=settings.game.num_envs, synchronous=True))
 
 
 @pytest.mark.parametrize(
@@ -321,13 +323,13 @@ def test_a_shard_that_is_lost_while_saving_is_saved_as_its_snapshot_was(tmp_path
 
 def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
     settings = minatar(num_envs=2, budget_frames=600, initial="td")
-    engine = DirectEngine(ClusterSettings(actors=2, shards=2, chunk_steps=20))
+    direct = DirectEngine(ClusterSettings(actors=2, shards=2, chunk_steps=20))
     run = tmp_path / "run"
     with pytest.raises(SystemExit):
-        start_run(settings, "x", run, Killing(300), engine=engine)
+        start_run(settings, "x", run, Killing(300), engine=direct)
     files = {path.name for path in next((run / "checkpoints").iterdir()).iterdir()}
     assert files == {"state.pser", "memory.pser", "memory-1.pser"}
-    resume_run(run, Quiet(), engine=engine)
+    resume_run(run, Quiet(), engine=direct)
     found = rows(run)
     frames = [row["frames"] for row in found]
     assert frames == sorted(set(frames))
@@ -336,21 +338,21 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
     assert RunFolder(run).read_status() == {"state": "finished", "frames": 600, "error": None}
     with pytest.raises(PserError, match="was started with another engine"):
         resume_run(run, Quiet(), extend_frames=100)
-    resume_run(run, Quiet(), extend_frames=100, engine=engine)
+    resume_run(run, Quiet(), extend_frames=100, engine=direct)
     assert rows(run)[-1]["frames"] == 700
     assert main(["report", str(run), "--out", str(tmp_path / "report")]) == 0
 
 
 def test_a_checkpoint_with_a_damaged_shard_is_skipped(tmp_path):
-    engine = DirectEngine(ClusterSettings(actors=2, shards=2, chunk_steps=20))
+    direct = DirectEngine(ClusterSettings(actors=2, shards=2, chunk_steps=20))
     run, said = tmp_path / "run", []
-    start_run(cartpole(num_envs=2), "x", run, Quiet(), engine=engine)
+    start_run(cartpole(num_envs=2), "x", run, Quiet(), engine=direct)
     newest = max((run / "checkpoints").iterdir())
     with open(newest / "memory-1.pser", "r+b") as file:
         file.truncate(1000)
     progress = Quiet()
     progress.said = said.append
-    resume_run(run, progress, engine=engine, extend_frames=100)
+    resume_run(run, progress, engine=direct, extend_frames=100)
     assert f"checkpoint {newest.name} is damaged and was skipped" in said[0]
     assert rows(run)[-1]["frames"] == 500
 
@@ -361,6 +363,17 @@ def test_without_ray_the_flags_say_what_to_install(monkeypatch, tmp_path, capsys
     assert main(["train", "gym:CartPole-v1", "--engine", "ray", "--run-dir", run]) == 2
     assert "need ray, which is not installed: pip install 'pser[ray]'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_ray_is_asked_to_be_quiet_before_it_is_imported(monkeypatch):
+    for name in engine.QUIET:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")  # whoever set it themselves keeps it
+    asked = {}
+    monkeypatch.setattr(engine, "need", lambda *_: asked.update(os.environ))
+    engine.find_ray()
+    wanted = engine.QUIET | {"RAY_USAGE_STATS_ENABLED": "1"}
+    assert {name: asked[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(

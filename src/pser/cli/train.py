@@ -28,8 +28,8 @@ LEFT_OUT = frozenset({"env"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Own(EngineFlags):
-    """What is said once per run; every other flag changes one setting of the preset."""
+class _Start:
+    """Where a run starts, and where it is kept."""
 
     env: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="GAME", help_behavior_hint="")] = (
         None
@@ -49,6 +49,11 @@ class _Own(EngineFlags):
     """Start from the settings of another run (its folder or manifest.json) instead of a preset's."""
     trust_imports: bool = False
     """Let the manifest of --resume or --from-run import Python modules (gym:MODULE:ID, --network MODULE:CLASS)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Own(EngineFlags, _Start):
+    """What is said once per run; every other flag changes one setting of the preset."""
 
 
 Settings: type[Any] = flags_class("Settings", _Own, leave_out=LEFT_OUT)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pser.cli.parsing import UNSET
 from pser.cluster.settings import ClusterSettings, from_json
 from pser.errors import PserError, require
 from pser.learner.settings import TrainSettings
@@ -18,17 +19,17 @@ class EngineFlags:
 
     engine: Literal["local", "ray"] = "local"
     """Who carries the run out: this process, or actors and shards on Ray (Ape-X; docs/cluster.md)."""
-    actors: int | None = None
+    actors: Annotated[int | None, UNSET] = None
     """Ray: processes that play; 2 unless given."""
-    envs_per_actor: int | None = None
+    envs_per_actor: Annotated[int | None, UNSET] = None
     """Ray: environments of each actor; unless given, its share of --num-envs."""
-    shards: int | None = None
+    shards: Annotated[int | None, UNSET] = None
     """Ray: processes that hold the memory; 1 unless given."""
-    chunk_steps: int | None = None
+    chunk_steps: Annotated[int | None, UNSET] = None
     """Ray: steps of every environment that an actor hands over at a time; 50 unless given."""
-    samples_per_insert: float | None = None
+    samples_per_insert: Annotated[float | None, UNSET] = None
     """Ray: transitions learned from per step played; sets --update-period-steps to --batch-size divided by it."""
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, UNSET] = None
     """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
     synchronous: bool = False
     """Ray: one actor and one shard, step by step: the same run as in this process, to the bit."""
