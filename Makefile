@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNEL := $(wildcard src/kernel/*.* src/kernel/*/*.*) CMakeLists.txt pyproject.toml constraints.txt
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-BUILD_TOOLS := scikit-build-core nanobind cmake ninja
+BUILD_TOOLS := scikit-build-core nanobind numpy cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 

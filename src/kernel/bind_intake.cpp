@@ -31,7 +31,7 @@ class Intake {
   nb::object add(nb::handle observation, nb::handle action, nb::handle reward, nb::handle next_observation, nb::handle terminated,
                  nb::handle truncated, nb::handle priority, nb::handle td_error, nb::handle stream, bool ends_too) {
     GivenStreams streams;
-    if (!streams.take(stream, store_.index().streams(), numpy_)) return nb::none();
+    if (!streams.take(stream, store_.index().streams())) return nb::none();
     StepRows rows{};
     rows.count = streams.rows();
     rows.stream = streams.values();
@@ -39,10 +39,10 @@ class Intake {
     GivenReals rewards, priorities;
     GivenFlags ends, cuts;
     std::vector<GivenField> fields(2 * forms_.size());
-    if (!take_fields(observation, rows.count, fields.data(), rows.observation) || !actions.take(action, action_, rows.count, numpy_) ||
-        !rewards.take(reward, rows.count, numpy_) ||
+    if (!take_fields(observation, rows.count, fields.data(), rows.observation) || !actions.take(action, action_, rows.count) ||
+        !rewards.take(reward, rows.count) ||
         !take_fields(next_observation, rows.count, fields.data() + forms_.size(), rows.next_observation) ||
-        !ends.take(terminated, rows.count, numpy_) || !cuts.take(truncated, rows.count, numpy_) ||
+        !ends.take(terminated, rows.count) || !cuts.take(truncated, rows.count) ||
         !take_priorities(priority, td_error, rows.count, priorities))
       return nb::none();
     rows.action = actions.bytes();
@@ -73,7 +73,7 @@ class Intake {
     for (size_t f = 0; f < forms_.size(); ++f) {
       const nb::handle part = whole_ ? value : nb::handle(PyDict_GetItemWithError(value.ptr(), nb::object(names_[f]).ptr()));
       if (!part.is_valid()) return PyErr_Clear(), false;
-      if (!fields[f].take(part, forms_[f], rows, numpy_)) return false;
+      if (!fields[f].take(part, forms_[f], rows)) return false;
       bytes.push_back(fields[f].bytes());
     }
     return true;
@@ -81,15 +81,14 @@ class Intake {
 
   bool take_priorities(nb::handle priority, nb::handle td_error, int64_t rows, GivenReals& out) {
     if (priority.is_none() && td_error.is_none()) return true;
-    if (td_error.is_none()) return out.take(priority, rows, numpy_);
-    if (!priority.is_none() || !out.take(td_error, rows, numpy_)) return false;
+    if (td_error.is_none()) return out.take(priority, rows);
+    if (!priority.is_none() || !out.take(td_error, rows)) return false;
     const Rules& rules = store_.index().rules();
     out.to_priorities(rules.kind == Kind::kUniform ? 0.0 : rules.eps, rows);
     return true;
   }
 
   Store& store_;
-  NumpyTypes numpy_;
   nb::list names_;
   std::vector<Form> forms_;
   Form action_;

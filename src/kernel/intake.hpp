@@ -16,19 +16,8 @@ namespace pser {
 
 namespace nb = nanobind;
 
-// NumPy's own types; other kinds of arrays are Python's business.
-class NumpyTypes {
- public:
-  NumpyTypes() : array_(nb::module_::import_("numpy").attr("ndarray")), scalar_(nb::module_::import_("numpy").attr("generic")) {}
-
-  bool holds(nb::handle value) const { return is_a(value, array_) || is_a(value, scalar_); }
-
- private:
-  static bool is_a(nb::handle value, const nb::object& type) {
-    return PyObject_TypeCheck(value.ptr(), reinterpret_cast<PyTypeObject*>(type.ptr())) != 0;
-  }
-  nb::object array_, scalar_;
-};
+// Other kinds of arrays are Python's business.
+inline bool is_numpy(nb::handle value) { return NumpyTypes::get().is_array(value) || NumpyTypes::get().is_scalar(value); }
 
 // What a field's values look like: the buffer protocol's letters of their dtype (empty: unknown to it), and their shape.
 struct Form {
@@ -52,8 +41,8 @@ struct Form {
 // The values of a field.
 class GivenField {
  public:
-  bool take(nb::handle value, const Form& form, int64_t rows, const NumpyTypes& numpy) {
-    return numpy.holds(value) && view_.take(value) && form.fits(view_, rows);
+  bool take(nb::handle value, const Form& form, int64_t rows) {
+    return is_numpy(value) && view_.take(value) && form.fits(view_, rows);
   }
   const uint8_t* bytes() const { return view_.raw(); }
 
@@ -64,8 +53,8 @@ class GivenField {
 // An action: a field, or one whole number.
 class GivenAction {
  public:
-  bool take(nb::handle value, const Form& form, int64_t rows, const NumpyTypes& numpy) {
-    if (!PyLong_CheckExact(value.ptr())) return field_.take(value, form, rows, numpy) && (bytes_ = field_.bytes(), true);
+  bool take(nb::handle value, const Form& form, int64_t rows) {
+    if (!PyLong_CheckExact(value.ptr())) return field_.take(value, form, rows) && (bytes_ = field_.bytes(), true);
     if (rows != 1 || !form.shape.empty() || !form.is_int64()) return false;
     int overflow = 0;
     number_ = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
@@ -83,14 +72,14 @@ class GivenAction {
 // A real number for each row.
 class GivenReals {
  public:
-  bool take(nb::handle value, int64_t rows, const NumpyTypes& numpy) {
+  bool take(nb::handle value, int64_t rows) {
     if (PyFloat_Check(value.ptr())) return one(PyFloat_AsDouble(value.ptr()), rows);
     if (PyLong_CheckExact(value.ptr())) {
       int overflow = 0;
       const long long whole = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
       return overflow == 0 && one(static_cast<double>(whole), rows);
     }
-    if (!numpy.holds(value) || !view_.take(value) || view_.count() != rows) return false;
+    if (!is_numpy(value) || !view_.take(value) || view_.count() != rows) return false;
     if (view_.is("d", 8)) return values_ = view_.as<double>(), true;
     if (!view_.is("f", 4)) return false;
     if (rows == 1) return one(view_.as<float>()[0], rows);
@@ -123,13 +112,13 @@ class GivenReals {
 // A flag for each row.
 class GivenFlags {
  public:
-  bool take(nb::handle value, int64_t rows, const NumpyTypes& numpy) {
+  bool take(nb::handle value, int64_t rows) {
     if (PyBool_Check(value.ptr())) {
       flag_ = value.ptr() == Py_True;
       values_ = &flag_;
       return rows == 1;
     }
-    if (!numpy.holds(value) || !view_.take(value) || view_.count() != rows || !view_.is("?", 1)) return false;
+    if (!is_numpy(value) || !view_.take(value) || view_.count() != rows || !view_.is("?", 1)) return false;
     values_ = view_.as<bool>();
     return true;
   }
@@ -144,10 +133,10 @@ class GivenFlags {
 // The streams that the rows belong to, if they are named.
 class GivenStreams {
  public:
-  bool take(nb::handle value, int64_t streams, const NumpyTypes& numpy) {
+  bool take(nb::handle value, int64_t streams) {
     rows_ = streams;
     if (value.is_none()) return true;
-    if (!numpy.holds(value) || !view_.take(value) || !view_.is("lq", 8) || view_.count() == 0) return false;
+    if (!is_numpy(value) || !view_.take(value) || !view_.is("lq", 8) || view_.count() == 0) return false;
     rows_ = view_.count();
     values_ = view_.as<int64_t>();
     return true;

@@ -1,58 +1,138 @@
-// Arrays handed over by Python through its buffer protocol: cheap to take (no conversion, no copy), checked once.
+// Arrays handed over by Python: cheap to take (no conversion, no copy), checked once. NumPy's are read directly, which its headers
+// allow without its library; anything else through the buffer protocol, which NumPy serves slowly.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/ndarraytypes.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pser {
 
 namespace nb = nanobind;
 
+// NumPy's own types. Imported once, and never let go: arrays outlive every module.
+struct NumpyTypes {
+  PyTypeObject *array, *scalar;
+
+  static const NumpyTypes& get() {
+    static const NumpyTypes types;
+    return types;
+  }
+  bool is_array(nb::handle value) const { return PyObject_TypeCheck(value.ptr(), array) != 0; }
+  bool is_scalar(nb::handle value) const { return PyObject_TypeCheck(value.ptr(), scalar) != 0; }
+
+ private:
+  NumpyTypes() : array(named("ndarray")), scalar(named("generic")) {}
+  static PyTypeObject* named(const char* name) {
+    nb::object type = nb::module_::import_("numpy").attr(name);
+    return reinterpret_cast<PyTypeObject*>(type.release().ptr());
+  }
+};
+
 class View {
  public:
   View() = default;
   View(nb::handle array, bool writable) {
-    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(array.ptr(), &buffer_, flags) == 0) return;
-    PyErr_Clear();  // one kind of error for all that the caller may convert and pass again
-    throw nb::type_error("expected a contiguous array");
+    // One kind of error for all that the caller may convert and pass again.
+    if (!take(array, writable)) throw nb::type_error("expected a contiguous array");
   }
   // The same without an error: false if it is no contiguous array.
-  bool take(nb::handle array) {
-    if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) return true;
-    PyErr_Clear();
-    return false;
-  }
+  bool take(nb::handle array, bool writable = false) { return take_numpy(array, writable) || take_buffer(array, writable); }
   ~View() {
+    Py_XDECREF(held_);
     if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
   }
-  View(View&& other) noexcept : buffer_(other.buffer_) { other.buffer_.obj = nullptr; }
+  View(View&& other) noexcept { swap(other); }
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 
-  int64_t count() const { return buffer_.itemsize > 0 ? buffer_.len / buffer_.itemsize : 0; }
-  int64_t bytes() const { return buffer_.len; }
-  int axes() const { return buffer_.ndim; }
-  int64_t length(int axis) const { return buffer_.shape[axis]; }
-  const char* format() const { return buffer_.format != nullptr ? buffer_.format : "B"; }
-  uint8_t* raw() const { return static_cast<uint8_t*>(buffer_.buf); }
+  int64_t count() const { return count_; }
+  int64_t bytes() const { return count_ * itemsize_; }
+  int axes() const { return axes_; }
+  int64_t length(int axis) const { return lengths_[axis]; }
+  const char* format() const { return format_; }
+  uint8_t* raw() const { return raw_; }
 
   // Is the element type one of these struct-module letters, and of this size?
   bool is(const char* letters, int64_t itemsize) const {
-    const char* format = this->format();
+    const char* format = format_;
     if (*format == '@' || *format == '=' || *format == '<') ++format;
-    return buffer_.itemsize == itemsize && *format != '\0' && std::strchr(letters, *format) != nullptr && format[1] == '\0';
+    return itemsize_ == itemsize && *format != '\0' && std::strchr(letters, *format) != nullptr && format[1] == '\0';
   }
 
   template <class T>
   T* as() const;
 
  private:
+  bool take_numpy(nb::handle value, bool writable) {
+    if (!NumpyTypes::get().is_array(value)) return false;
+    const auto* array = reinterpret_cast<const PyArrayObject*>(value.ptr());
+    const int needed = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | (writable ? NPY_ARRAY_WRITEABLE : 0);
+    const PyArray_Descr* type = PyArray_DESCR(array);
+    const Letter* letter = letter_of(type->type);
+    if ((PyArray_FLAGS(array) & needed) != needed || !PyArray_ISNBO(type->byteorder) || letter == nullptr) return false;
+    held_ = value.ptr();
+    Py_INCREF(held_);
+    raw_ = static_cast<uint8_t*>(PyArray_DATA(const_cast<PyArrayObject*>(array)));
+    axes_ = PyArray_NDIM(array);
+    lengths_ = PyArray_DIMS(const_cast<PyArrayObject*>(array));
+    format_ = letter->text;
+    itemsize_ = letter->bytes;
+    count_ = 1;
+    for (int axis = 0; axis < axes_; ++axis) count_ *= lengths_[axis];
+    return true;
+  }
+
+  bool take_buffer(nb::handle value, bool writable) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(value.ptr(), &buffer_, flags) != 0) return PyErr_Clear(), false;
+    raw_ = static_cast<uint8_t*>(buffer_.buf);
+    axes_ = buffer_.ndim;
+    lengths_ = buffer_.shape;
+    format_ = buffer_.format != nullptr ? buffer_.format : "B";
+    itemsize_ = buffer_.itemsize;
+    count_ = itemsize_ > 0 ? buffer_.len / itemsize_ : 0;
+    return true;
+  }
+
+  // NumPy's letters for plain numbers are those of the struct module.
+  struct Letter {
+    char text[2];
+    int bytes;
+  };
+  static const Letter* letter_of(char type) {
+    static constexpr Letter kLetters[] = {{"?", 1}, {"b", 1}, {"B", 1}, {"h", 2}, {"H", 2}, {"e", 2}, {"i", 4}, {"I", 4},
+                                          {"f", 4}, {"q", 8}, {"Q", 8}, {"d", 8}, {"l", sizeof(long)}, {"L", sizeof(long)}};
+    for (const Letter& letter : kLetters)
+      if (letter.text[0] == type) return &letter;
+    return nullptr;
+  }
+
+  void swap(View& other) {
+    std::swap(held_, other.held_);
+    std::swap(buffer_, other.buffer_);
+    std::swap(raw_, other.raw_);
+    std::swap(axes_, other.axes_);
+    std::swap(lengths_, other.lengths_);
+    std::swap(format_, other.format_);
+    std::swap(itemsize_, other.itemsize_);
+    std::swap(count_, other.count_);
+  }
+
+  PyObject* held_ = nullptr;
   Py_buffer buffer_{};
+  uint8_t* raw_ = nullptr;
+  int axes_ = 0;
+  const Py_ssize_t* lengths_ = nullptr;
+  const char* format_ = "";
+  int64_t itemsize_ = 0, count_ = 0;
 
   void expect(const char* letters, int64_t itemsize, const char* name) const {
     if (!is(letters, itemsize)) throw nb::type_error((std::string("expected an array of ") + name).c_str());
