@@ -11,6 +11,9 @@ Ints = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+INT64 = np.dtype(np.int64)
+"""Made once: the class would be looked up and turned into this at each call."""
+
 
 def to_numpy(value: Any, what: str) -> npt.NDArray[Any]:
     """Any array as NumPy: by the array protocol or DLPack; neither torch nor JAX is imported."""

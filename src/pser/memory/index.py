@@ -12,7 +12,7 @@ from pser import _kernel
 from pser.errors import PserError, is_real, is_whole, require
 from pser.files import archive
 from pser.memory import forking, saving
-from pser.memory.arrays import Ints, Reals, as_flags, as_ids, as_reals
+from pser.memory.arrays import INT64, Ints, Reals, as_flags, as_ids, as_reals
 from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
 LARGEST_CAPACITY = 2**31 - 1
@@ -146,7 +146,7 @@ class PriorityIndex:
             or not (1 <= batch_size <= LARGEST_BATCH and 0.0 <= beta <= 1.0)
         ):
             check_sample(batch_size, beta)
-        ids, weights = np.empty(batch_size, np.int64), np.empty(batch_size)
+        ids, weights = np.empty(batch_size, INT64), np.empty(batch_size)
         if positions is None:
             self._kernel.sample(self._draws, beta, ids, weights)
         else:

@@ -11,7 +11,7 @@ from pser.errors import PserError, is_real, is_whole, require
 from pser.files import archive
 from pser.files.container import array_of
 from pser.memory import forking, saving
-from pser.memory.arrays import Ints, Reals, as_ids, as_reals, to_numpy
+from pser.memory.arrays import INT64, Ints, Reals, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.changes import Saving
@@ -186,7 +186,7 @@ class ReplayMemory:
                 watch is None,
             )
             if ids is not None:
-                return np.frombuffer(ids, np.int64)
+                return np.frombuffer(ids, INT64)
         # The kernel did not take it as it is: convert it, or say what is wrong.
         streams = None if stream is None else as_ids(stream).reshape(-1)
         rows = self.num_envs if streams is None else len(streams)
