@@ -135,6 +135,19 @@ def test_only_what_is_new_is_written_and_the_rest_is_linked(tmp_path):
     assert living(pser.ReplayMemory.load(tmp_path / "two")) == living(player.memory)
 
 
+def test_the_room_for_snapshots_is_taken_once(tmp_path):
+    player = Player("frames", capacity=200)
+    player.memory.prepare_saves()
+    room = {name: array.ctypes.data for name, array in player.memory._copies._room.items()}
+    assert room
+    for _ in range(3):
+        player.play(50)
+        player.memory.save_changes(tmp_path / "save")
+        assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(player.memory)
+    now = player.memory._copies._room
+    assert {name: now[name].ctypes.data for name in room} == room
+
+
 def test_where_files_cannot_be_linked_they_are_copied(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(1, "Operation not permitted")

@@ -14,7 +14,7 @@ import re
 import shutil
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,26 @@ KEPT_PARTS = 128
 """Of a chain of saves; then everything is written anew."""
 
 
+class Copies:
+    """Room for the copies of a snapshot, kept for the next: new memory costs more than the copying."""
+
+    def __init__(self) -> None:
+        self._room: dict[str, np.ndarray[Any, Any]] = {}
+
+    def take(self, name: str, size: int) -> None:
+        """Room for so many bytes, and that the system has given it."""
+        if name not in self._room or self._room[name].nbytes < size:
+            self._room[name] = np.empty(size, np.uint8)
+            self._room[name].fill(0)
+
+    def of(self, name: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+        """A copy, valid until the next of this name."""
+        self.take(name, array.nbytes)
+        copy: np.ndarray[Any, Any] = self._room[name][: array.nbytes].view(array.dtype).reshape(array.shape)
+        np.copyto(copy, array)
+        return copy
+
+
 class Plan(NamedTuple):
     """A part to be written."""
 
@@ -78,8 +98,9 @@ class Saving:
                 for clock in clock_lengths(self._layout)
             }
             self._content = memory._content(counters)
-            self._head = {name: array.copy() for name, array in memory._index.state_arrays().items()}
-            self._head |= {name: self._arrays[name].copy() for name in head_layout(self._layout)}
+            changing = memory._index.state_arrays()
+            changing |= {name: self._arrays[name] for name in head_layout(self._layout)}
+            self._head = {name: memory._copies.of(name, array) for name, array in changing.items()}
             self._shown = {clock: _shown_by_a_row(self._layout, clock) for clock in self._times}
             self._linked = self._usable(since)
             self._since = since if self._linked else None
