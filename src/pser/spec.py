@@ -49,6 +49,9 @@ class Frames:
     capacity_bytes: int | None
     """The most that compressed frames may take; once it is used up, the oldest transitions leave the memory. None: as
     much as the capacity needs, at worst as if they were not compressed."""
+    apart: int
+    """Steps that an environment may fall behind the others that add to the same memory, where each adds many at a time.
+    The first observations of one that was further behind are stored anew, and take room from the rest."""
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Frames:
         *,
         compress: bool = False,
         capacity_bytes: int | None = None,
+        apart: int = 0,
     ) -> None:
         object.__setattr__(self, "shape", _checked_shape(shape))
         object.__setattr__(self, "dtype", checked_dtype(dtype))
@@ -83,6 +87,13 @@ class Frames:
             capacity_bytes,
             "leave it out to be bounded by transitions alone",
         )
+        require(
+            is_whole(apart) and 0 <= apart <= 2**20,
+            f"apart must be a number of steps up to {2**20}",
+            apart,
+            "0 if environments step together",
+        )
+        object.__setattr__(self, "apart", int(apart))
         object.__setattr__(self, "compress", bool(compress))
         object.__setattr__(self, "capacity_bytes", None if capacity_bytes is None else int(capacity_bytes))
         object.__setattr__(self, "stack", int(stack))

@@ -1,5 +1,7 @@
 """Chunks: what arrives at a shard is what was played, bit for bit, with each frame sent once."""
 
+import io
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -136,6 +138,26 @@ def test_chunks_make_the_memory_that_single_steps_make(spec, n_step, with_td, le
         for mine, theirs in zip(shard.memory[ids][:6], memory[ids][:6], strict=True):
             assert mine.tobytes() == theirs.tobytes()
         np.testing.assert_array_equal(shard.memory.predecessors(ids, 4), memory.predecessors(ids, 4))
+
+
+@pytest.mark.parametrize("apart", [0, 40])
+def test_a_shard_of_stacks_is_full_when_its_actors_take_turns(apart):
+    """Told how far its streams may be apart, it stores no frame twice: otherwise the first of each chunk."""
+    spec, envs, steps = pser.Frames((2, 2), STACK), 2, 20
+    shard = Shard(SETTINGS.override({"n_step": 3}), spec, 1000, 4 * envs, 0, apart)
+    games = [Toy(spec, envs, seed, ends=0.01) for seed in range(4)]
+    for turn in range(60):
+        actor = turn % 4
+        streams = range(actor * envs, actor * envs + envs)
+        shard.add([], 0.0, streams, played(games[actor], steps).chunk(None))
+    assert shard.serve([], 0.0, 8, 0.5, 1).status.size == len(shard.memory)
+    assert (len(shard.memory) == 1000) == (apart == 40)
+    stream = io.BytesIO()
+    shard.memory.save(stream)
+    stream.seek(0)
+    again = pser.ReplayMemory.load(stream)
+    assert f"apart={apart}" in repr(again)
+    assert again.sample(8).ids.tolist() == shard.memory.sample(8).ids.tolist()
 
 
 def test_what_a_shard_refuses_is_raised_by_its_next_answer():

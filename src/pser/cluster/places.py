@@ -173,6 +173,8 @@ class Places:
             cluster.capacity_of(number, replay.capacity),
             cluster.streams_in(number),
             number,
+            # Others may hand over two chunks between two of an actor's own.
+            0 if cluster.synchronous else 2 * cluster.chunk_steps,
         )
 
 

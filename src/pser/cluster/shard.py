@@ -44,8 +44,25 @@ class Shard:
     """A replay memory for some of the run's environments."""
 
     def __init__(
-        self, settings: TrainSettings, observation: Array | Frames, capacity: int, streams: int, number: int
+        self,
+        settings: TrainSettings,
+        observation: Array | Frames,
+        capacity: int,
+        streams: int,
+        number: int,
+        apart: int = 0,
     ) -> None:
+        """`apart`: steps that the streams of one actor may be behind those of the others."""
+        if isinstance(observation, Frames) and apart:
+            observation = Frames(
+                observation.shape,
+                observation.stack,
+                observation.dtype,
+                observation.spare,
+                compress=observation.compress,
+                capacity_bytes=observation.capacity_bytes,
+                apart=apart,
+            )
         self._spec = observation
         rule = settings.replay.prioritization
         self.memory = pser.ReplayMemory(

@@ -138,7 +138,7 @@ class FrameColumn:
         self._field, self._sizes = field, sizes
         envs, n_step, stack = sizes.num_envs, sizes.n_step, field.stack
         # Twice what a transition's frames span when all environments step together and a few of them reset.
-        self._lag = 4 * envs * (n_step + stack) + 4 * (stack + 1)
+        self._lag = 4 * envs * (n_step + stack) + 4 * (stack + 1) + 2 * envs * field.apart
         self._ring = sizes.capacity + self._lag + math.ceil(sizes.capacity * field.spare)
         if n_step > 1:  # what all unfinished transitions may need, if no two of them share a frame
             self._ring = max(self._ring, self._lag + envs * n_step * (stack + 1) + stack + 2)

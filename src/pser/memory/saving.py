@@ -53,6 +53,8 @@ def to_json(settings: Prioritization | Field) -> dict[str, Any]:
             stack = {"stack": settings.stack, "spare": settings.spare}
             if settings.compress:
                 stack |= {"compress": True, "capacity_bytes": settings.capacity_bytes}
+            if settings.apart:
+                stack["apart"] = settings.apart
         return {
             "type": type(settings).__name__,
             "shape": list(settings.shape),
@@ -82,6 +84,7 @@ def field_from_json(data: dict[str, Any]) -> Field:
             spare=data["spare"],
             compress=data.get("compress", False),
             capacity_bytes=data.get("capacity_bytes"),
+            apart=data.get("apart", 0),
         )
     if data["type"] == "Array":
         return Array(shape, dtype)
