@@ -136,6 +136,29 @@ def new_games(player):
     player.games = [game(SHAPE, 3, seed=player.rng.integers(1000)) for _ in range(3)]
 
 
+@pytest.mark.parametrize("since", [1, 2, 3, 5, 8])
+def test_after_a_crash_frames_whose_places_were_taken_are_gone(since, tmp_path):
+    """Episodes of one step: the ring of frames turns before the rows do."""
+    player = player_on_disk("frames", tmp_path / "0", capacity=60)
+    player.games = [FrameGame(SHAPE, 3, "distinct", seed=e) for e in range(3)]
+
+    def play(steps):
+        for _ in range(steps):
+            rows = [game.step("terminated") for game in player.games]
+            now, then, terminated, truncated = (np.stack([row[c] for row in rows]) for c in range(4))
+            player.memory.add(now, np.zeros(3, np.int64), np.zeros(3), then, terminated, truncated)
+
+    play(60)
+    player.memory.flush()
+    flushed = remembered(player.memory)
+    assert 0 < len(flushed) < 50
+    play(since)
+    found = remembered(pser.ReplayMemory.load(crash(tmp_path / "0", tmp_path / "1")))
+    assert found == {i: flushed[i] for i in found}
+    assert len(found) < len(flushed)
+    assert found or since > 3
+
+
 @pytest.mark.parametrize("n_step", [1, 3])
 @pytest.mark.parametrize("since", [1, 7, 30, 90, 400])
 def test_after_a_crash_frames_whose_bytes_were_used_again_are_gone(since, n_step, tmp_path):
