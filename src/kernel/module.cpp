@@ -4,6 +4,7 @@
 
 #include "bindings.hpp"
 #include "index.hpp"
+#include "views.hpp"
 
 namespace nb = nanobind;
 using namespace pser;
@@ -11,6 +12,7 @@ using namespace pser;
 NB_MODULE(_kernel, m) {
   m.doc() = "Compiled rules of the replay memory, and the loops of the learners that Python is too slow for.";
   nb::set_leak_warnings(false);
+  NumpyTypes::get();  // imports NumPy: now, while no other thread can wait for it
   static nb::object error_type = nb::module_::import_("pser.errors").attr("PserError");
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
