@@ -213,8 +213,8 @@ def test_environments_explore_unequally_where_asked():
     )
     run = Trainer(settings, CountingGame(4), CPU)
     np.testing.assert_allclose(
-        run._epsilons(), [0.4 ** (1 + 7 * i / 3) for i in range(4)]
+        run.epsilons(), [0.4 ** (1 + 7 * i / 3) for i in range(4)]
     )  # Horgan et al. 2018
     alone = Trainer(replace(settings, game=replace(settings.game, num_envs=1)), CountingGame(1), CPU)
-    np.testing.assert_allclose(alone._epsilons(), [0.4])
+    np.testing.assert_allclose(alone.epsilons(), [0.4])
     list(run.train())
