@@ -10,7 +10,7 @@ import pser
 from pser.integrations.rllib import BUFFER, ReadyColumns
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 buffer = {
     "type": BUFFER,
     "capacity": 50_000,

@@ -332,7 +332,7 @@ import ray
 import pser
 from pser.integrations.rllib import BUFFER, ReadyColumns, SACConfig
 
-ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 buffer = {"type": BUFFER, "capacity": 500, "prioritization": pser.PSER(), "beta": 0.5, "seed": 0}
 config = (
     SACConfig().environment("Pendulum-v1").env_runners(num_env_runners=0)
