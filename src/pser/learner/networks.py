@@ -89,11 +89,11 @@ class QNetwork(nn.Module):
         super().__init__()
         self.prepare, self.body, self.trunk = prepare, body, nn.Sequential()
         if streams.share_hidden:
-            self.trunk = nn.Sequential(nn.Linear(features, width), nn.ReLU())
+            self.trunk = nn.Sequential(nn.Linear(features, width), nn.ReLU(inplace=True))
             heads = [nn.Sequential(nn.Linear(width, size)) for size in streams.sizes]
         else:
             heads = [
-                nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Linear(width, size))
+                nn.Sequential(nn.Linear(features, width), nn.ReLU(inplace=True), nn.Linear(width, size))
                 for size in streams.sizes
             ]
         self.heads = nn.ModuleList(heads)
@@ -117,7 +117,7 @@ def _mlp(shape: tuple[int, ...], streams: Streams, hidden: tuple[int, ...]) -> Q
     """Linear layers of the hidden widths; the last of them is the heads' own."""
     widths = (math.prod(shape), *hidden)
     _require_room(sum(a * b for a, b in itertools.pairwise((*widths, sum(streams.sizes)))), hidden)
-    layers = [(nn.Linear(a, b), nn.ReLU()) for a, b in itertools.pairwise(widths[:-1])]
+    layers = [(nn.Linear(a, b), nn.ReLU(inplace=True)) for a, b in itertools.pairwise(widths[:-1])]
     body = nn.Sequential(*itertools.chain(*layers))
     return QNetwork(Vectors(), body, widths[-2], widths[-1], streams)
 
@@ -138,11 +138,11 @@ def _nature(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     _require_frames(shape, "nature")
     body = nn.Sequential(
         nn.Conv2d(shape[0], 32, kernel_size=8, stride=4),
-        nn.ReLU(),
+        nn.ReLU(inplace=True),
         nn.Conv2d(32, 64, kernel_size=4, stride=2),
-        nn.ReLU(),
+        nn.ReLU(inplace=True),
         nn.Conv2d(64, 64, kernel_size=3),
-        nn.ReLU(),
+        nn.ReLU(inplace=True),
     )
     return QNetwork(Pixels(), body, 3136, 512, streams)
 
@@ -152,9 +152,9 @@ def _der(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     _require_frames(shape, "der")
     body = nn.Sequential(
         nn.Conv2d(shape[0], 32, kernel_size=5, stride=5),
-        nn.ReLU(),
+        nn.ReLU(inplace=True),
         nn.Conv2d(32, 64, kernel_size=5, stride=5),
-        nn.ReLU(),
+        nn.ReLU(inplace=True),
     )
     return QNetwork(Pixels(), body, 576, 256, streams)
 
@@ -169,5 +169,5 @@ def _minatar(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     if len(shape) != 3 or shape[1:] != (10, 10):
         raise PserError(f"the minatar network needs 10×10 cells, got {shape}: choose --network mlp")
     patches = Patches(shape[0])
-    body = nn.Sequential(Convolution(patches.size, 16), nn.ReLU())
+    body = nn.Sequential(Convolution(patches.size, 16), nn.ReLU(inplace=True))
     return QNetwork(patches, body, 64 * 16, 128, streams)
