@@ -249,7 +249,7 @@ def test_an_actor_that_dies_again_and_again_ends_the_run(monkeypatch):
         return handle
 
     made._calls.start = stillborn
-    with pytest.raises(PserError, match="actor 0 died 4 times without playing a chunk") as error:
+    with pytest.raises(PserError, match="actor 0 was lost 4 times in a row") as error:
         list(made.train())
     assert "\n" not in str(error.value)
 

@@ -1,6 +1,7 @@
 """Calls to other processes: started, awaited and ended, their errors told in our own words."""
 
 import contextlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,20 @@ from pser.errors import PserError
 
 class Lost(Exception):
     """The process that was called, or what it had made, is gone."""
+
+
+DEATHS = 4
+"""So often in a row may a process be lost before it has done anything."""
+
+
+def counted_death(who: str, deaths: int, reason: str) -> int:
+    """One more death in a row of a process that is to be replaced, after a while; one too many is an error."""
+    deaths += 1
+    if deaths == DEATHS:
+        raise PserError(f"{who} was lost {deaths} times in a row ({reason}): see the logs of Ray")
+    if deaths > 1:
+        time.sleep(2.0 ** (deaths - 2))
+    return deaths
 
 
 class Calls:

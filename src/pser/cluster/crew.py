@@ -1,19 +1,15 @@
 """The actors of a run, as the learner sees them: asked for steps, heard, and replaced when lost."""
 
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pser.cluster.calls import Calls, Lost
+from pser.cluster.calls import Calls, Lost, counted_death
 from pser.cluster.player import Epsilon, Player, Report
 from pser.cluster.settings import ClusterSettings
 from pser.errors import PserError
 from pser.learner.settings import TrainSettings
-
-DEATHS = 4
-"""An actor that dies so often without playing a chunk will not get better."""
 
 
 class Asked(NamedTuple):
@@ -132,12 +128,6 @@ class Crew:
         """A new player in the place of one that was lost, with games and random actions of its own."""
         seat = self._seats[actor]
         self._calls.end(seat.handle)
-        deaths = seat.deaths + 1
-        if deaths == DEATHS:
-            raise PserError(
-                f"actor {actor} died {deaths} times without playing a chunk ({reason}): see the logs of Ray"
-            )
-        if deaths > 1:
-            time.sleep(2.0 ** (deaths - 2))
+        deaths = counted_death(f"actor {actor}", seat.deaths, reason)
         self._seats[actor] = _Seat(self._new(), deaths=deaths)
         self._lost(actor, reason)

@@ -1,13 +1,12 @@
 """The shards of a run, as the learner sees them: told, asked, saved, and replaced when lost."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pser.cluster.calls import Calls, Lost
+from pser.cluster.calls import Calls, Lost, counted_death
 from pser.cluster.settings import ClusterSettings
 from pser.cluster.shard import Shard, Status
 from pser.errors import PserError
@@ -16,9 +15,6 @@ from pser.learner.settings import TrainSettings
 from pser.memory.arrays import Ints
 from pser.records.checkpoint import MEMORY, checkpoint_name, checkpoint_paths
 from pser.spec import Array, Frames
-
-DEATHS = 4
-"""A shard that is lost so often without an answer will not get better."""
 
 
 @dataclass
@@ -134,13 +130,7 @@ class Places:
         """A new shard in the place of one that was lost, with what its newest whole snapshot holds."""
         old = self._places[number]
         self._calls.end(old.handle)
-        deaths = old.deaths + 1
-        if deaths == DEATHS:
-            raise PserError(
-                f"shard {number} was lost {deaths} times without an answer ({reason}): see the logs of Ray"
-            )
-        if deaths > 1:
-            time.sleep(2.0 ** (deaths - 2))
+        deaths = counted_death(f"shard {number}", old.deaths, reason)
         place = Place(self._new(number), old.generation + 1, deaths=deaths, steps=old.steps, saved=old.saved)
         self._places[number] = place
         try:

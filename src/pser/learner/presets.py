@@ -30,6 +30,19 @@ RAINBOW_PARTS: dict[str, Any] = {
 """Rainbow's parts besides prioritized replay, which every preset has."""
 
 
+RAINBOW_ON_MINATAR: dict[str, Any] = {
+    **RAINBOW_PARTS,
+    "noisy_sigma": 0.1,
+    "alpha": 0.5,
+    "priority_signal": "loss",  # its root with α = 1, as in their code, is the same
+    "warmup_steps": 1_000,
+    "optimizer": "adam",
+    "learning_rate": 1e-4,
+    "optimizer_eps": 3.125e-4,
+}
+"""Where Rainbow on MinAtar (Obando-Ceron and Castro 2021) differs from DQN there."""
+
+
 def paper(env: str) -> TrainSettings:
     """Brittain et al. 2019, DQN and PSER tables; their "frames" are agent steps, as in the authors' code."""
     return TrainSettings(
@@ -200,18 +213,7 @@ def minatar_fast(env: str) -> TrainSettings:
 
 def rainbow_minatar(env: str) -> TrainSettings:
     """Rainbow on MinAtar as in Obando-Ceron and Castro 2021, at the pace of minatar-fast."""
-    return minatar_fast(env).override(
-        {
-            **RAINBOW_PARTS,
-            "noisy_sigma": 0.1,
-            "alpha": 0.5,
-            "priority_signal": "loss",  # its root with α = 1, as in their code, is the same
-            "warmup_steps": 1_000,
-            "optimizer": "adam",
-            "learning_rate": 1e-4,
-            "optimizer_eps": 3.125e-4,
-        }
-    )
+    return minatar_fast(env).override(RAINBOW_ON_MINATAR)
 
 
 def classic(env: str) -> TrainSettings:

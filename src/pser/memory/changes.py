@@ -20,6 +20,7 @@ import numpy as np
 
 from pser.files import archive
 from pser.files.atomic import sync_folder
+from pser.memory import saving
 from pser.memory.columns import LEAST_RECORDS
 from pser.memory.parts import (
     KIND,
@@ -30,12 +31,12 @@ from pser.memory.parts import (
     Spans,
     Times,
     clock_lengths,
-    head_layout,
     listed,
     pieces_of,
     split,
     views,
 )
+from pser.memory.persistence import changing_arrays, content_of
 from pser.memory.storage import Arrays, Layout
 
 if TYPE_CHECKING:
@@ -97,9 +98,8 @@ class Saving:
                 clock: memory._index.next_id if clock == ROWS else counters[clock]
                 for clock in clock_lengths(self._layout)
             }
-            self._content = memory._content(counters)
-            changing = memory._index.state_arrays()
-            changing |= {name: self._arrays[name] for name in head_layout(self._layout)}
+            self._content = content_of(memory, counters)
+            changing = changing_arrays(memory)
             self._head = {name: memory._copies.of(name, array) for name, array in changing.items()}
             self._shown = {clock: _shown_by_a_row(self._layout, clock) for clock in self._times}
             self._linked = self._usable(since)
@@ -227,7 +227,7 @@ class Saving:
                     self._moved.notify_all()
             sync_folder(self._path.parent)
             content = {**self._content, "parts": listed(parts)}
-            archive.write(self._path, "ReplayMemory", content, self._head)
+            archive.write(self._path, saving.KIND, content, self._head)
             self._remove_others(parts)
             self._saved = Saved(self._path, self._times, tuple(parts), self._memory._history)
             self._memory._saved = self._saved

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from pser.errors import require
+from pser.errors import is_real, is_whole, require
 from pser.spec import Array, Fields, Frames
 
 Values = np.ndarray[Any, Any]
@@ -277,3 +277,14 @@ def columns_of(fields: Fields, sizes: Sizes) -> dict[str, Column]:
 def row_bytes(field: Array) -> int:
     """Bytes of one value of this field."""
     return math.prod(field.shape) * field.dtype.itemsize
+
+
+def check_steps(n_step: int, gamma: float) -> None:
+    """Returns of so many steps, discounted so, make sense."""
+    require(
+        is_whole(n_step) and 1 <= n_step <= 1024,
+        "n_step must be from 1 to 1024",
+        n_step,
+        "DQN uses 1, Rainbow 3",
+    )
+    require(is_real(gamma) and 0.0 <= gamma <= 1.0, "gamma must be from 0 to 1", gamma, "0.99 is usual")

@@ -23,6 +23,7 @@ from pser.errors import DamagedFileError, PserError, require
 from pser.files.archive import as_path, reading
 from pser.files.atomic import sync_folder, write_text
 from pser.files.json_text import parse_json
+from pser.memory import saving
 from pser.memory.columns import Stored
 from pser.spec import Fields, Frames
 
@@ -132,7 +133,7 @@ def opened_folder(path: Any) -> DiskFile | None:
     head = folder / HEAD
     if not head.exists():
         raise PserError(f"{folder} holds no memory on disk: name its folder, or the file of a saved one")
-    with reading(head, "ReplayMemory") as file:
+    with reading(head, saving.KIND) as file:
         identity = file.content["disk"]
         if not isinstance(identity, str) or not re.fullmatch("[0-9a-f]{32}", identity):
             raise ValueError("it is not the head of a memory on disk")

@@ -7,34 +7,29 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from pser.errors import PserError, is_real, is_whole, require
+from pser.errors import PserError, require
 from pser.files import archive
-from pser.files.container import array_of
-from pser.memory import forking, saving
+from pser.memory import forking, persistence
 from pser.memory.arrays import INT64, Ints, Reals, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.changes import Copies, Saving
-from pser.memory.columns import Sizes, columns_of
-from pser.memory.disk import Closed, DiskFile, disk_of, opened_folder
+from pser.memory.columns import Sizes, check_steps, columns_of
+from pser.memory.disk import Closed, DiskFile, disk_of
 from pser.memory.index import (
     LARGEST_BATCH,
     PriorityIndex,
     as_rows,
     check_sample,
-    check_saved_sizes,
     check_sizes,
     given_priority,
-    is_in_slots,
-    saved_bytes,
 )
 from pser.memory.offline import arrays_of, episodes_in, fill, opened, reward_dtype_of, spec_of, write_minari
-from pser.memory.parts import Saved, head_layout, saved_parts
+from pser.memory.parts import Saved
 from pser.memory.prioritization import PSER, Prioritization
-from pser.memory.recovery import reopen
 from pser.memory.rows import flags_of, intake_of, reals_of, rows_of
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
-from pser.memory.storage import Storage, layout_of, used_bytes
+from pser.memory.storage import Storage
 from pser.memory.tensors import TensorBatch
 from pser.spec import WHOLE, Array, Frames, action_field, checked_dtype, observation_fields
 
@@ -379,10 +374,7 @@ class ReplayMemory:
 
         It is written without a second copy in memory.
         """
-        with self._index.locked():
-            counters = self._storage.counters()
-            arrays = {**self._index.state_arrays(), **self._storage.used(self._index.next_id, counters)}
-            archive.write(path, "ReplayMemory", self._content(counters), arrays)
+        persistence.write(self, path)
 
     def save_changes(
         self, path: str | PathLike[str], *, since: Saved | None = None, background: bool = False
@@ -429,12 +421,7 @@ class ReplayMemory:
         """
         if self._disk is None:
             raise PserError("only a memory with storage='disk' is flushed: use save")
-        with self._index.locked():
-            self._disk.sync()
-            content = self._content(self._storage.counters()) | {"disk": self._disk.identity}
-            arrays = self._index.state_arrays()
-            arrays |= {name: self._storage.arrays[name] for name in head_layout(self._storage.layout)}
-            archive.write(self._disk.head, "ReplayMemory", content, arrays)
+        persistence.flush(self, self._disk)
 
     def close(self) -> None:
         """Flush a memory on disk and let go of its folder; `load` continues bit for bit, also after a restart.
@@ -457,20 +444,6 @@ class ReplayMemory:
         if saving is not None:  # it may end at any moment
             saving.make_way(rows)
 
-    def _content(self, counters: dict[str, int]) -> dict[str, Any]:
-        """What a file tells beside its arrays."""
-        settings = {
-            "capacity": self.capacity,
-            "observation": [[name, saving.to_json(field)] for name, field in self._fields.items()],
-            "action": saving.to_json(self._action),
-            "num_envs": self.num_envs,
-            "prioritization": saving.to_json(self.prioritization),
-            "n_step": self.n_step,
-            "gamma": self.gamma,
-            "reward_dtype": self._real.str,
-        }
-        return {"settings": settings, "state": {**self._index.state(), "frames": counters}}
-
     @classmethod
     def load(cls, path: archive.Place) -> Self:
         """The memory that was saved, to a file or a stream; a damaged one is refused.
@@ -478,54 +451,7 @@ class ReplayMemory:
         Of a folder: the memory on disk that lives there, opened again. If it was not closed, it is as it was flushed
         last, without as many of the oldest transitions as had been added since, and running episodes have ended.
         """
-        disk = opened_folder(path)
-        with archive.reading(path if disk is None else disk.head, "ReplayMemory") as file:
-            settings, state = file.content["settings"], file.content["state"]
-            saved = {name: saving.field_from_json(field) for name, field in settings["observation"]}
-            fields = observation_fields(saved.get(WHOLE, saved))
-            action, real = (
-                saving.field_from_json(settings["action"]),
-                array_of(settings["reward_dtype"], [])[0],
-            )
-            capacity, envs, n_step = settings["capacity"], settings["num_envs"], settings["n_step"]
-            next_id, counters = state["next_id"], state["frames"]
-            rule = saving.prioritization_from_json(settings["prioritization"])
-            check_saved_sizes(capacity, envs, state)
-            check_steps(n_step, settings["gamma"])
-            sizes = Sizes(capacity, envs, n_step)
-            layout = layout_of(columns_of(fields, sizes), action_field(action), sizes, real)
-            in_slots = is_in_slots(file)
-            expected = used_bytes(layout, next_id, counters)
-            parts = saved_parts(path, file, layout, counters)
-            if parts is not None or disk is not None:
-                expected = {name: expected[name] for name in head_layout(layout)}
-            kept_bytes = saved_bytes(rule, capacity, envs, next_id, in_slots)
-            file.require(kept_bytes | expected)  # before anything of such a size is allocated
-            memory = cls(
-                capacity,
-                fields.get(WHOLE, fields),
-                action,
-                envs,
-                rule,
-                n_step,
-                settings["gamma"],
-                reward_dtype=real,
-                storage="memory" if disk is None else "disk",
-                path=disk,
-            )
-            kept = memory._index.state_arrays(next_id, in_slots)
-            arrays = memory._storage.used(next_id, counters)
-            if disk is not None:  # what the file of the arrays tells of a crash is needed first
-                arrays = {name: arrays[name].copy() for name in expected}
-            file.fill(kept | {name: arrays[name] for name in expected})
-            if disk is not None:
-                reopen(memory, disk, arrays, state, in_slots)
-                return memory
-            if parts is not None:
-                memory._saved = parts.fill(memory._storage.arrays, memory._history)
-            memory._storage.check(next_id, counters)
-            memory._index.set_state(state, in_slots)
-        return memory
+        return persistence.load(cls, path)
 
     @classmethod
     def from_arrays(
@@ -603,14 +529,3 @@ class ReplayMemory:
         return [
             rows_of(field, value[name], rows, f"{what}[{name!r}]") for name, field in self._fields.items()
         ]
-
-
-def check_steps(n_step: int, gamma: float) -> None:
-    """Returns of so many steps, discounted so, make sense."""
-    require(
-        is_whole(n_step) and 1 <= n_step <= 1024,
-        "n_step must be from 1 to 1024",
-        n_step,
-        "DQN uses 1, Rainbow 3",
-    )
-    require(is_real(gamma) and 0.0 <= gamma <= 1.0, "gamma must be from 0 to 1", gamma, "0.99 is usual")

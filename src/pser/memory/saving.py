@@ -10,6 +10,8 @@ from pser.files.container import array_of
 from pser.memory.prioritization import PER, PSER, AdaptiveWindow, Prioritization, Uniform
 from pser.spec import Array, Field, Frames
 
+KIND = "ReplayMemory"
+"""What the file of a memory says it is."""
 LARGEST_COUNT = 2**62
 """Of ids and frames: far beyond any run."""
 

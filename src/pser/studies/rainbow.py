@@ -1,23 +1,9 @@
 """Does Rainbow learn faster than DQN on MinAtar, under every replay strategy; and does PSER help it?"""
 
+from pser.learner.presets import RAINBOW_ON_MINATAR
 from pser.studies.minatar import BASE
 from pser.studies.study import Arm, Contrast, Game, Study
 
-RAINBOW = {
-    "double_q": True,
-    "dueling": True,
-    "n_step": 3,
-    "loss": "c51",
-    "noisy": True,
-    "noisy_sigma": 0.1,
-    "alpha": 0.5,
-    "priority_signal": "loss",
-    "warmup_steps": 1_000,
-    "optimizer": "adam",
-    "learning_rate": 1e-4,
-    "optimizer_eps": 3.125e-4,
-}
-"""What the preset rainbow-minatar has more than the settings of `minatar`, whose DQN is the other side."""
 REPLAYS = {"uniform": "uniform replay", "per": "PER", "pser": "PSER as published"}
 
 STUDY = Study(
@@ -29,7 +15,11 @@ STUDY = Study(
             for name, about in REPLAYS.items()
         ),
         *(
-            Arm(name=f"rainbow-{name}", about=f"Rainbow, {about}", settings={"replay": name, **RAINBOW})
+            Arm(
+                name=f"rainbow-{name}",
+                about=f"Rainbow, {about}",
+                settings={"replay": name, **RAINBOW_ON_MINATAR},
+            )
             for name, about in REPLAYS.items()
         ),
     ),

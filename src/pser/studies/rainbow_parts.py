@@ -2,28 +2,28 @@
 
 from typing import Any
 
+from pser.learner.family import PARTS, switches
+from pser.learner.presets import RAINBOW_ON_MINATAR, preset_settings
 from pser.studies.minatar import BASE
-from pser.studies.rainbow import RAINBOW
 from pser.studies.study import Arm, Contrast, Game, Study
 
-PER: dict[str, Any] = {"replay": "per", **RAINBOW}
-WITHOUT: dict[str, dict[str, Any]] = {
-    "double": {"double_q": False},
-    "dueling": {"dueling": False},
-    "n-step": {"n_step": 1},
-    "c51": {"loss": "huber"},
-    "noisy": {"noisy": False},
-}
-"""Rainbow's ablation: a part → the setting that takes it out."""
+REPLAY_AND_TUNING: dict[str, Any] = {"replay": "per", **RAINBOW_ON_MINATAR}
+
+
+def agent(name: str) -> dict[str, Any]:
+    """The settings of one of Rainbow's kin, all else as in Rainbow."""
+    base = preset_settings("rainbow-minatar", "minatar:breakout")  # the switches are the same on every game
+    return {**REPLAY_AND_TUNING, **switches(name, base)}
+
 
 STUDY = Study(
     name="rainbow-parts",
     question="Which part of Rainbow helps or hurts on MinAtar?",
     arms=(
-        Arm(name="rainbow", about="Rainbow, PER", settings=PER),
+        Arm(name="rainbow", about="Rainbow, PER", settings=agent("rainbow")),
         *(
-            Arm(name=f"no-{part}", about=f"Rainbow without {part}", settings={**PER, **change})
-            for part, change in WITHOUT.items()
+            Arm(name=f"no-{part}", about=f"Rainbow without {part}", settings=agent(f"rainbow-no-{part}"))
+            for part in PARTS
         ),
     ),
     games=(Game(env="minatar:breakout"), Game(env="minatar:freeway", take_off=3.0)),
@@ -31,7 +31,7 @@ STUDY = Study(
     settings=BASE,
     contrasts=tuple(
         Contrast(arm=f"no-{part}", against="rainbow", asks=f"Is Rainbow better without {part}?")
-        for part in WITHOUT
+        for part in PARTS
     ),
     stopping="run only if `rainbow` shows no gain over DQN; then after 3 seeds",
     core_hours=4,

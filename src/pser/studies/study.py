@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pser.analysis.statistics.ranks import mean_ranks
 from pser.errors import PserError
 from pser.studies.measures import LAST_TENTH, Measure
 
@@ -132,8 +133,6 @@ class Study:
     def best_other(self, records: "Mapping[str, Record]") -> Arm | None:
         """Of the arms without a number of seeds of their own, the one with the best mean rank over the games, all by
         their first seeds alone; None as long as one of these runs is missing. Of equals the first."""
-        from pser.analysis.statistics.ranks import mean_ranks
-
         others = [arm for arm in self.arms if arm.seeds is None]
         table = []
         for game in self.games:
