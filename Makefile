@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind numpy cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-cluster test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture torture-disk lint format demo bench bench-big bench-train bench-ray drift stress docs docs-serve clean
+.PHONY: help build test test-cluster test-extras test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture torture-disk lint format demo bench bench-big bench-train bench-ray drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -60,6 +60,11 @@ KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_le
 test-asan: .stamps/asan  ## Run the memory's tests against an address-sanitized kernel
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so):$$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	PSER_EXPECT_SANITIZER=address PYTHONPATH=build/kernel-asan .venv-kernels/bin/python -m pytest $(KERNEL_TESTS)
+
+# Wandb, trackio and JAX: 780 MB that no other test needs.
+test-extras: .stamps/build  ## Run the tests that `make test` skips for want of wandb, trackio or JAX
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-warn-conflicts --upgrade --target build/extras -r tests/extras.txt
+	PYTHONPATH=build/extras $(BIN)/python -m pytest -n 0 tests/records/test_trackers.py tests/memory/test_arrays.py
 
 # FUZZ=--seconds=3600, FUZZ="--seed=5 --inputs=1000000 --seconds=1e9", FUZZ="--seed=5 --only=1234"
 FUZZ ?= --seconds=300
