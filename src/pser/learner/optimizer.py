@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from pser.errors import PserError
 from pser.learner.flat import FlatParameters, checked
@@ -22,27 +23,43 @@ class Optimizer(Protocol):
 
 
 class Adam:
-    """PyTorch's Adam (Kingma and Ba 2015) over one tensor, its state there from the start."""
+    """PyTorch's Adam (Kingma and Ba 2015) over one tensor, by its function: no hooks, no groups, its state there from
+    the start."""
 
-    def __init__(self, theta: Tensor, *, lr: float, eps: float) -> None:
-        fused = theta.device.type in ("cpu", "cuda")
-        inner = torch.optim.Adam([theta], lr=lr, eps=eps, fused=fused, capturable=False)
-        inner.state[theta] = self._state = {
-            "step": torch.zeros((), device=theta.device if fused else "cpu"),
-            "exp_avg": torch.zeros_like(theta, requires_grad=False),
-            "exp_avg_sq": torch.zeros_like(theta, requires_grad=False),
-        }
-        self.step = inner.step
+    def __init__(self, theta: Tensor, gradient: Tensor, *, lr: float, eps: float) -> None:
+        self.theta, self.gradient, self.lr, self.eps = theta.detach(), gradient, lr, eps
+        self.fused = theta.device.type in ("cpu", "cuda")
+        self.steps = torch.zeros((), device=theta.device if self.fused else "cpu")
+        self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
+
+    def step(self) -> None:
+        """Apply the gradient once."""
+        adam(
+            [self.theta],
+            [self.gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [self.steps],
+            fused=self.fused,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=self.lr,
+            weight_decay=0.0,
+            eps=self.eps,
+            maximize=False,
+        )
 
     def state(self) -> dict[str, Tensor]:
         """The count of steps and the running averages."""
-        return self._state
+        return {"step": self.steps, "exp_avg": self.mean, "exp_avg_sq": self.square}
 
 
 def build_optimizer(settings: OptimizerSettings, flat: FlatParameters) -> Optimizer:
     """The optimizer of a network's flat parameters."""
     if settings.optimizer == "adam":
-        return Adam(flat.values, lr=settings.learning_rate, eps=settings.optimizer_eps)
+        return Adam(flat.values, flat.gradients, lr=settings.learning_rate, eps=settings.optimizer_eps)
     return RMSProp(
         flat.values,
         flat.gradients,

@@ -14,7 +14,7 @@ class AutogradPath:
     def __init__(self, network: nn.Module) -> None:
         self.network = network
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self.gradients = [parameter.grad for parameter in self.parameters]
+        self.gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
     def forward(self, observation: Tensor) -> Tensor:
         """The network's outputs."""
@@ -30,13 +30,8 @@ class AutogradPath:
     def backward(self, saved: Any, gradient: Tensor) -> None:
         """Overwrite every parameter's `.grad`, given ∂/∂outputs."""
         with torch.inference_mode(False):
-            found = torch.autograd.grad(saved, self.parameters, gradient.clone(), allow_unused=True)
-        for own, new in zip(self.gradients, found, strict=True):
-            assert own is not None
-            if new is None:
-                own.zero_()
-            else:
-                own.copy_(new)
+            found = torch.autograd.grad(saved, self.parameters, gradient.clone(), materialize_grads=True)
+            torch._foreach_copy_(self.gradients, found)
 
 
 Path = FastPath | AutogradPath
