@@ -53,6 +53,11 @@ class Settings:
 def run(settings: Settings) -> None:
     """Play and write the video."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for device in (
+        "VIDEO",
+        "AUDIO",
+    ):  # Gymnasium's games draw by SDL, which else looks for a desktop and complains
+        os.environ.setdefault(f"SDL_{device}DRIVER", "dummy")
     import numpy as np
 
     from pser.learner.seeds import derived_seed
