@@ -78,6 +78,11 @@ def facts(driver):
     )
 
 
+def told(driver, element):
+    WebDriverWait(driver, 20).until(lambda d: d.find_element(By.ID, element).text)
+    return driver.find_element(By.ID, element).text
+
+
 def choose(driver, transition):
     driver.execute_script("pserInspect.choose(arguments[0])", transition)
 
@@ -291,6 +296,7 @@ def test_a_memory_alone_says_what_it_cannot_tell(chromium, tmp_path, rule):
     choose(chromium, int(columns["ids"][place]))
     shown = facts(chromium)
     assert shown["last batches"] == "not known"
+    assert told(chromium, "batches").endswith("Train with --inspect-period-frames.")
     if isinstance(rule, pser.PER):
         assert float(shown["|δ|"].split()[0]) == pytest.approx(
             columns["priority"][place] - rule.eps, rel=5e-3
@@ -303,6 +309,13 @@ def test_a_memory_alone_says_what_it_cannot_tell(chromium, tmp_path, rule):
     vector = [e.text for e in chromium.find_elements(By.CSS_SELECTOR, "#vector li")]
     observation = memory[int(columns["ids"][place])].observation
     np.testing.assert_allclose([float(line.split(": ")[1]) for line in vector], observation, rtol=6e-3)
+
+
+def test_a_checkpoint_says_that_other_moments_know_the_batches(chromium, moments, tmp_path):
+    noted = moments[0][1]
+    saved = inspect_memory(moments[-1][0], frames=150)
+    opened(chromium, write_page(tmp_path / "page.html", [noted, saved]))
+    assert told(chromium, "batches").endswith("The moments that were noted while training do.")
 
 
 def test_an_empty_memory_opens_without_an_error(chromium, tmp_path):

@@ -87,6 +87,9 @@ function showMoment() {
   }));
 }
 
+const whereNoted = () => moments.some((m) => m.batches[0]) // where to find it instead
+  ? "The moments that were noted while training do." : "Train with --inspect-period-frames.";
+
 function showText() {
   const m = moment();
   fillEpisodes(byId("episode-table"), m, state.order, state, chooseEpisode);
@@ -96,7 +99,7 @@ function showText() {
   const batches = m.batches[0];
   byId("batches").textContent = batches
     ? `Drawn: the last ${batches} batches of ${m.batches[1]}; ${whole(m.lastBatch.size)} different transitions of them are still here.`
-    : "Which transitions the last batches drew is not known: a saved memory does not keep it. Train with --inspect-period-frames.";
+    : `Which transitions the last batches drew is not known: a saved memory does not keep it. ${whereNoted()}`;
   byId("nothing").textContent = state.id == null
     ? "Click a point of the map, an episode's dot or a row of the table."
     : `Transition ${whole(state.id)} is not in memory at this moment.`;
