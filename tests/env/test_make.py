@@ -47,6 +47,7 @@ def test_atari_defaults_differ_between_training_and_evaluation(monkeypatch):
         ("Pong", {}, "got 'Pong': write atari:Pong$"),
         ("breakout", {}, "write atari:Breakout or minatar:breakout$"),
         ("atari:", {}, "FAMILY:NAME with FAMILY one of atari, minatar, gym"),
+        ("CartPole-v1", {}, "got 'CartPole-v1': write gym:CartPole-v1$"),
         ("nonsense", {}, "write for example atari:Pong$"),
         ("attari:Pong", {}, "there is no family of games 'attari': did you mean atari"),
         ("atari:Brekout", {}, "there is no Atari game 'Brekout': did you mean Breakout"),

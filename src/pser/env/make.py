@@ -1,5 +1,7 @@
 """Games by name: `atari:Pong`, `minatar:breakout`, `gym:CartPole-v1`."""
 
+import importlib.util
+
 from pser.env.game import Game
 from pser.env.names import find_name, no_such
 from pser.errors import PserError
@@ -99,6 +101,11 @@ def _no_family(spec: str) -> PserError:
         guesses = ([f"atari:{atari_name}"] if atari_name else []) + guesses
     except PserError:
         pass  # Without ale-py there are no names to guess from.
+    if not guesses and importlib.util.find_spec("gymnasium"):
+        from gymnasium import registry
+
+        gym_name = find_name(name, registry)
+        guesses = [f"gym:{gym_name}"] if gym_name else []
     return PserError(
         f"{rule}: {'write ' + ' or '.join(guesses) if guesses else 'write for example atari:Pong'}"
     )
