@@ -7,7 +7,7 @@ from rich.console import Console
 
 from pser.run import panel, progress
 from pser.run.panel import LiveProgress, Speed
-from pser.run.progress import PlainProgress, make_progress
+from pser.run.progress import PlainProgress, evaluation_line, make_progress
 from pser.run.screen import Screen
 
 ROW = {
@@ -147,6 +147,20 @@ def test_finished_stands_below_the_panel(live, terminal):
     assert rows[-2].startswith("╰")
     assert sum("title" in row for row in rows) == 1
     assert "not known" not in "".join(rows)
+
+
+def test_a_run_that_never_began_leaves_its_message_alone(live, terminal):
+    live._screen.draw()
+    live.ended("runs/a is finished")
+    assert [row for row in shown_by(terminal.file.getvalue()) if row] == ["runs/a is finished"]
+
+
+def test_one_episode_is_shown_without_a_spread():
+    assert evaluation_line(EVALUATION) == (
+        "evaluation at 500 frames: mean return 3.50 ± 1.00 over 9 episodes, the best so far"
+    )
+    alone = EVALUATION | {"episodes": 1, "std_return": 0.0}
+    assert evaluation_line(alone) == "evaluation at 500 frames: return 3.50 of one episode, the best so far"
 
 
 def test_a_message_stands_above_the_panel_as_it_was_written(live, terminal):

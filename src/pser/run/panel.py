@@ -72,9 +72,9 @@ class LiveProgress:
         self._screen.say(message)
 
     def ended(self, message: str) -> None:
-        """Leave the last state of the panel on the screen, and print the message below."""
+        """Leave the last state of the panel on the screen, if the run ever began, and print the message below."""
         self._over = True
-        self._screen.stop(keep=True)
+        self._screen.stop(keep=self._frames is not None)
         self._screen.say(message)
 
     def close(self) -> None:

@@ -147,9 +147,12 @@ def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
 def evaluation_line(row: dict[str, Any]) -> str:
     """One evaluation in words."""
     best = ", the best so far" if row["best"] else ""
+    at = f"evaluation at {row['frames']:,} frames"
+    if row["episodes"] == 1:  # which has no spread
+        return f"{at}: return {row['mean_return']:.2f} of one episode{best}"
     return (
-        f"evaluation at {row['frames']:,} frames: mean return {row['mean_return']:.2f} "
-        f"± {row['std_return']:.2f} over {row['episodes']} episodes{best}"
+        f"{at}: mean return {row['mean_return']:.2f} ± {row['std_return']:.2f} "
+        f"over {row['episodes']} episodes{best}"
     )
 
 
