@@ -103,6 +103,17 @@ def test_help_explains_each_option_by_its_docstring(command, capsys):
     assert "A number that must be positive." in text
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_the_same_wherever_it_is_asked_for_and_shows_no_empty_default(name, capsys):
+    shown = []
+    for words in (["--help"], ["some", "--help"], ["-h"]):
+        with pytest.raises(SystemExit):
+            main([name, *words])
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] == shown[2]
+    assert "default: none" not in " ".join(shown[0].replace("│", " ").split())
+
+
 def test_usage_lists_every_command_once(capsys):
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()

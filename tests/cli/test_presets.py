@@ -1,5 +1,7 @@
 """`pser presets`: the settings that training starts from."""
 
+import re
+
 import pytest
 
 from pser.cli import main
@@ -11,7 +13,7 @@ from pser.learner.settings_json import to_json
 def test_all_presets_are_listed(capsys):
     assert main(["presets"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[: len(PRESETS)]] == list(PRESETS)
+    assert [line.split()[0] for line in lines if re.match(r"  \w", line)] == list(PRESETS)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -23,6 +25,14 @@ def test_a_preset_is_shown_with_every_value(name, capsys):
             if not isinstance(value, dict):
                 shown = as_written(tuple(value) if isinstance(value, list) else value)
                 assert f"{setting.replace('_', '-')} {shown}" in text
+
+
+@pytest.mark.parametrize("words", [[], ["paper"]])
+@pytest.mark.parametrize("width", [80, 60])
+def test_presets_fit_the_terminal(words, width, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["presets", *words]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= width
 
 
 def test_an_unknown_preset_names_the_known_ones(capsys):

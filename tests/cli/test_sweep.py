@@ -90,6 +90,12 @@ def test_the_grid_has_every_combination_once(tmp_path):
     assert len(jobs) == len({job.folder for job in jobs}) == 7 * 2 * 2
 
 
+def test_short_runs_do_not_end_in_long_evaluations_unasked(tmp_path):
+    flags = ["--envs", "atari:Pong", "--replay", "per", "--seeds", "0", "--frames", "3000"]
+    (job,) = sweep.plan(settings(tmp_path, *flags))
+    assert job.settings["evaluation"]["eval_frames"] == 1_500
+
+
 def test_every_strategy_can_be_swept(tmp_path):
     flags = ["--envs", "gym:CartPole-v1", "--seeds", "0", "--n-step", "1", "--initial", "max", "td"]
     jobs = sweep.plan(settings(tmp_path, *flags, "--replay", *STRATEGIES))
@@ -129,7 +135,7 @@ def test_a_run_with_other_settings_is_not_passed_off_as_this_one(tmp_path, state
     leave_run(job, state, replay="uniform")
     assert sweep.plan(settings(tmp_path, *flags))
     with pytest.raises(PserError, match="another learning_rate, budget_frames: use the same"):
-        sweep.plan(settings(tmp_path, *flags, "--learning-rate", "0.1", "--frames", "400"))
+        sweep.plan(settings(tmp_path, *flags, "--learning-rate", "0.1", "--frames", "7000000"))
 
 
 def test_a_folder_with_another_strategy_is_not_taken_for_this_one(tmp_path):

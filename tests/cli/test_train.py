@@ -11,10 +11,11 @@ from docstring_parser import parse_from_object
 
 from pser.cli import main
 from pser.cli import train as train_command
-from pser.cli.train_flags import given_flags
+from pser.cli.train_flags import given_flags, shorten_evaluation
 from pser.errors import PserError
 from pser.files import atomic as files
-from pser.learner.presets import preset_settings
+from pser.learner.family import AGENTS
+from pser.learner.presets import PRESETS, preset_settings
 from pser.learner.settings import GROUPS, STRATEGY_FIELDS
 from pser.learner.settings_json import to_json
 from pser.records.folder import RunFolder
@@ -322,6 +323,19 @@ def test_help_shows_the_values_of_the_preset(words, values, capsys):
         assert after.partition("(preset: ")[2].startswith(f"{value})"), name
 
 
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_no_word_of_the_help_is_cut_at_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    words = {word.strip("(),.:;│") for line in lines for word in line.split()}
+    assert {*PRESETS, *AGENTS} <= words
+    texts = [line.replace("│", " ") for line in lines if line.strip("│ ─")]
+    indents = {len(line) - len(line.lstrip()) for line in texts}
+    assert len(indents) == 4, indents  # the usage, a title, an option, what an option means
+
+
 def test_frames_may_be_written_as_1e6():
     given = given_flags(train_command.parse(["gym:CartPole-v1", "--frames", "1e6"]), train_command.LEFT_OUT)
     assert given == {"budget_frames": 1_000_000}
@@ -339,6 +353,20 @@ def test_a_run_is_extended_by_its_flag(tmp_path, capsys):
     assert rows(tmp_path / "run/train.jsonl")[-1]["frames"] == 180
     assert "finished: 180 frames" in capsys.readouterr().out
     assert "--resume" in error_of(capsys, "gym:CartPole-v1", "--extend", "10")
+
+
+def test_an_extension_shows_the_frames_it_goes_to(tmp_path, capsys):
+    train(tmp_path / "run")
+    capsys.readouterr()
+    assert main(["train", "--resume", str(tmp_path / "run"), "--extend", "60"]) == 0
+    assert "budget-frames 180" in capsys.readouterr().out
+
+
+def test_a_run_that_is_all_warm_up_says_so(tmp_path, capsys):
+    train(tmp_path / "short", "--warmup-steps", "120")
+    assert "all 120 frames are warm-up, which takes 120, so nothing is learned" in capsys.readouterr().out
+    train(tmp_path / "run")
+    assert "warm-up" not in capsys.readouterr().out
 
 
 def test_the_settings_are_shown_at_the_start(tmp_path, capsys):
@@ -360,7 +388,22 @@ def test_the_settings_are_shown_at_the_start(tmp_path, capsys):
 )
 def test_a_short_run_does_not_end_in_a_long_evaluation_unasked(flags, frames):
     settings = preset_settings("paper", "atari:Pong").override(flags)
-    assert train_command.shorten_evaluation(settings, flags).evaluation.eval_frames == frames
+    assert shorten_evaluation(settings, flags).evaluation.eval_frames == frames
+
+
+@pytest.mark.parametrize(
+    ("flags", "episodes"),
+    [
+        ({"budget_frames": 3_000}, 1),
+        ({"budget_frames": 50_000}, 8),
+        ({"budget_frames": 100_000}, 16),
+        ({"budget_frames": 3_000, "eval_episodes": 16}, 16),
+        ({}, 16),
+    ],
+)
+def test_of_a_short_run_fewer_episodes_are_evaluated_where_they_are_counted(flags, episodes):
+    evaluation = shorten_evaluation(preset_settings("der", "atari:Pong").override(flags), flags).evaluation
+    assert (evaluation.eval_frames, evaluation.eval_episodes) == (0, episodes)
 
 
 def test_help_needs_no_torch():

@@ -8,8 +8,9 @@ $ pser anatomy --page docs/anatomy.md         # the page of the documentation, w
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pser.cli.parsing import UNSET
 from pser.errors import PserError
 
 
@@ -35,9 +36,9 @@ class Settings:
     """Median |TD error| in units of the largest priority ever."""
     td_spread: float = 1.0
     """Standard deviation of its logarithm."""
-    run: Path | None = None
+    run: Annotated[Path | None, UNSET] = None
     """Take the settings, and the size of the errors, from this run."""
-    page: Path | None = None
+    page: Annotated[Path | None, UNSET] = None
     """Write the documentation's page here, its figures into assets/ beside it."""
 
     def __post_init__(self) -> None:

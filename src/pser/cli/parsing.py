@@ -24,6 +24,8 @@ def parse(make: Callable[..., Any], prog: str, description: str, args: Sequence[
     """What `make` gives for these arguments; a PserError of one line where tyro would draw a box of many."""
     for word in args:
         require("\0" not in word, "no word of a command line holds a NUL character", word, "leave it out")
+    if {"-h", "--help"} & set(args):
+        args = ["--help"]  # tyro's help leaves out what stands before it
     drawn = io.StringIO()
     config = (tyro.conf.OmitArgPrefixes,)
     try:

@@ -5,12 +5,13 @@ $ pser presets minatar
 """
 
 import inspect
+import textwrap
 from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
 
-from pser.cli.settings_text import settings_lines
+from pser.cli.settings_text import settings_lines, text_width
 from pser.cli.train_flags import PRESET
 from pser.learner.presets import PRESETS, preset_settings
 
@@ -37,11 +38,13 @@ def run(settings: Settings) -> None:
         width = max(map(len, PRESETS))
         for name, make in PRESETS.items():
             first_line = (inspect.getdoc(make) or "").partition("\n")[0]
-            print(f"  {name:<{width}}  {first_line}")
-        print("\npser presets NAME shows one in full; a flag of pser train changes one of its settings")
+            for number, line in enumerate(textwrap.wrap(first_line, text_width() - width - 4)):
+                print(f"  {'' if number else name:<{width}}  {line}")
+        closing = "pser presets NAME shows one in full; a flag of pser train changes one of its settings"
+        print("\n" + textwrap.fill(closing, text_width()))
         return
     game = settings.game or GAMES.get(settings.name, "atari:Pong")
     chosen = preset_settings(settings.name, game)
     print(f"{settings.name}, for {game}")
-    for line in settings_lines(chosen):
+    for line in settings_lines(chosen, text_width()):
         print(line)

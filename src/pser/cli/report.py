@@ -32,7 +32,7 @@ class Settings:
     """Folder for PNG and SVG figures; Markdown takes the folder OUT_figures by default, HTML writes none."""
     smooth_frames: Annotated[int | None, UNSET] = None
     """Moving average of the curves in frames, 0 for none; default: 5% of the longest run, as the paper."""
-    at_frames: int | None = None
+    at_frames: Annotated[int | None, UNSET] = None
     """Score every run after so many frames; default: what most runs of every label have."""
     score: Literal["final", "best"] = "final"
     """Score that stands for a run: the last evaluations, or the best snapshot (as in the paper's table)."""

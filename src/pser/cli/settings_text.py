@@ -1,5 +1,6 @@
 """All settings of a run in a few lines."""
 
+import shutil
 import textwrap
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +10,12 @@ from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import to_json
 
 WIDTH = 100
+"""As wide as text gets."""
+
+
+def text_width() -> int:
+    """Columns for text: those of the terminal, if it is not wider than is good to read."""
+    return min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
 
 
 def settings_lines(settings: TrainSettings, width: int = WIDTH) -> Iterable[str]:

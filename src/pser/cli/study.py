@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from pser.cli.parsing import UNSET
 from pser.errors import PserError
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 class Settings:
     """Which study, and what to do with it."""
 
-    name: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = None
+    name: Annotated[
+        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="NAME", help_behavior_hint="")
+    ] = None
     """The study (--list names them), or a Python file that declares one."""
     list: bool = False
     """Print what the study (or each study) declares, and do nothing else."""
@@ -45,19 +48,19 @@ class Settings:
     """Runs carried out at the same time (with Ray the CPUs decide)."""
     engine: Literal["local", "ray"] = "local"
     """Where the runs are carried out: on this machine, or as tasks of Ray (docs/cluster.md)."""
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, UNSET] = None
     """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
-    max_minutes: float | None = None
+    max_minutes: Annotated[float | None, UNSET] = None
     """Stop after this time; the same command goes on."""
-    seeds: int | None = None
+    seeds: Annotated[int | None, UNSET] = None
     """Seeds of every arm on every game, instead of the declared numbers: more of them top the study up."""
     arms: tuple[str, ...] = ()
     """Only these arms."""
     games: tuple[str, ...] = ()
     """Only these games."""
-    results: Path | None = None
+    results: Annotated[Path | None, UNSET] = None
     """The folder the records are kept in; by default results/studies/NAME."""
-    scratch: Path | None = None
+    scratch: Annotated[Path | None, UNSET] = None
     """The folder of runs under way; by default runs/studies/NAME."""
 
     def __post_init__(self) -> None:

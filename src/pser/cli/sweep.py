@@ -21,7 +21,15 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
+from pser.cli.parsing import UNSET
+from pser.cli.train_flags import (
+    AGENT_NAMES,
+    PRESET,
+    flags_class,
+    given_flags,
+    parse_flags,
+    shorten_evaluation,
+)
 from pser.errors import PserError
 from pser.learner.family import AGENTS, run_label, switches
 from pser.learner.settings_json import to_json
@@ -44,7 +52,9 @@ class _Own:
         "pser",
     )
     """The replay strategies; the last five are kin of PSER (docs/kin.md) and need --n-step 1."""
-    agent: Annotated[tuple[str, ...], tyro.conf.arg(metavar=f"{{{','.join(AGENTS)}}} ...")] = ()
+    agent: Annotated[
+        tuple[str, ...], tyro.conf.arg(metavar="[NAME [NAME ...]]", help_behavior_hint=AGENT_NAMES)
+    ] = ()
     """The agents, each with every replay strategy; by default the preset's alone."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """The seeds."""
@@ -54,11 +64,11 @@ class _Own:
     """Decay schemes of PSER; the others have none."""
     out: Path
     """The folder of the sweep; a run lives in OUT/GAME/LABEL/seed-SEED."""
-    jobs: int | None = None
+    jobs: Annotated[int | None, UNSET] = None
     """Runs carried out at the same time; 1 unless given. With Ray the CPUs decide."""
     engine: Literal["local", "ray"] = "local"
     """Where the runs are carried out: on this machine, or as tasks of Ray (docs/cluster.md)."""
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, UNSET] = None
     """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
     cpus_per_run: float = 1.0
     """CPUs that a run takes of Ray's."""
@@ -136,6 +146,7 @@ def plan(settings: Any) -> list[Job]:
         preset = settings.preset or default_preset(env)
         base = preset_settings(preset, env)
         wanted = base.override({**({} if agent is None else switches(agent, base)), **flags, **own})
+        wanted = shorten_evaluation(wanted, flags)
         label = run_label(wanted)
         folder = settings.out / env.replace(":", "-") / label / f"seed-{seed}"
         refuse_other_settings(folder, wanted)

@@ -7,7 +7,7 @@ $ pser train minatar:breakout --preset apex --engine ray --actors 4 --run-dir ru
 """
 
 import os
-import shutil
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,18 @@ from typing import Annotated, Any
 import tyro
 
 from pser.cli.parsing import UNSET
-from pser.cli.settings_text import WIDTH, settings_lines
+from pser.cli.settings_text import settings_lines, text_width
 from pser.cli.train_engine import ENGINE_FLAGS, EngineFlags, engine_of, is_given, resumed_engine
-from pser.cli.train_flags import PRESET, flags_class, given_flags, parse_flags
+from pser.cli.train_flags import (
+    AGENT_NAMES,
+    PRESET,
+    flags_class,
+    given_flags,
+    parse_flags,
+    shorten_evaluation,
+)
 from pser.errors import PserError, require
-from pser.learner.family import AGENTS, run_label, switches
+from pser.learner.family import run_label, switches
 from pser.learner.settings import TrainSettings
 from pser.run.progress import Progress, make_progress
 
@@ -37,7 +44,7 @@ class _Start:
     """The game: atari:NAME, minatar:NAME or gym:ID (not with --resume)."""
     preset: Annotated[str | None, PRESET] = None
     """The settings to start from; by default paper on Atari, minatar on MinAtar, classic elsewhere."""
-    agent: Annotated[str | None, tyro.conf.arg(metavar="|".join(AGENTS), help_behavior_hint="")] = None
+    agent: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint=AGENT_NAMES)] = None
     """The agent: sets --double-q, --dueling, --n-step, --loss and --noisy together (the preset's if not given)."""
     run_dir: Annotated[Path | None, UNSET] = None
     """The folder of the run; by default runs/GAME/LABEL/seed-SEED."""
@@ -101,9 +108,10 @@ def _resume(settings: Any) -> None:
     manifest = read_manifest(settings.resume / "manifest.json")
     train = settings_of(manifest)
     engine = resumed_engine(settings, manifest)
-    progress = make_progress(_title(train), budget_of(manifest) + extend)
+    budget = budget_of(manifest) + extend
+    progress = make_progress(_title(train), budget)
     try:
-        _say_settings(train, progress)
+        _say_settings(train.override({"budget_frames": budget}), progress)
         from pser.run.training import resume_run
 
         trusted = imported_modules(train) if settings.trust_imports else ()
@@ -112,24 +120,13 @@ def _resume(settings: Any) -> None:
         progress.close()
 
 
-def shorten_evaluation(train: TrainSettings, flags: dict[str, Any]) -> TrainSettings:
-    """A run shorter than one evaluation period is not followed by a whole evaluation, unless that was asked for."""
-    evaluation, budget = train.evaluation, train.run.budget_frames
-    asked = {"eval_frames", "eval_episodes", "eval_period_frames"} & set(flags)
-    if asked or not evaluation.eval_frames or budget >= evaluation.eval_period_frames:
-        return train
-    return train.override(
-        {"eval_frames": max(1, evaluation.eval_frames * budget // evaluation.eval_period_frames)}
-    )
-
-
 def _title(train: TrainSettings) -> str:
     return f"{train.game.env}  {run_label(train)}"
 
 
 def _say_settings(train: TrainSettings, progress: Progress) -> None:
     """All settings of the run, before it begins."""
-    for line in settings_lines(train, min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)):
+    for line in settings_lines(train, text_width()):
         progress.said(line)
 
 
@@ -138,8 +135,8 @@ def _say_anatomy(train: TrainSettings, progress: Progress) -> None:
     from pser.analysis.anatomy.note import decay_note
 
     note = decay_note(train)
-    if note is not None:
-        progress.said(note)
+    for line in textwrap.wrap(note or "", text_width()):
+        progress.said(line)
 
 
 def default_folder(settings: TrainSettings) -> Path:

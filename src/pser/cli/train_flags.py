@@ -9,6 +9,7 @@ import tyro
 
 from pser.cli.parsing import parse
 from pser.env.make import FAMILIES
+from pser.learner.family import AGENTS
 from pser.learner.presets import PRESETS, default_preset, preset_settings
 from pser.learner.settings import GROUPS, STRATEGY_FIELDS, TrainSettings
 from pser.learner.strategies import RENAMED, STRATEGIES, flat_names, flatten
@@ -21,8 +22,10 @@ WINDOW_DOCS = {
     "window_limit": "Adaptive window: decay never reaches further back than this.",
 }
 """A window is one field of its strategy, and three flags."""
-PRESET = tyro.conf.arg(metavar="|".join(PRESETS), help_behavior_hint="")
-"""How --preset is shown."""
+PRESET = tyro.conf.arg(metavar="NAME", help_behavior_hint=f"(one of {', '.join(PRESETS)})")
+"""How --preset is shown: the names are too many to stand beside the flag."""
+AGENT_NAMES = f"(one of {', '.join(AGENTS)})"
+"""Shown after what --agent means."""
 TITLES = {group: f"{group}_" for group in GROUPS}
 """The field of the form that holds a group's flags: no setting is named like it."""
 
@@ -41,8 +44,6 @@ def parse_flags(
     """`settings` from a command line; the help shows the groups, and the values of the preset it speaks of."""
     preset, base = shown_preset(args)
     note = f"Settings not given are those of the preset, shown here for {preset}: pser presets lists all."
-    if {"-h", "--help"} & set(args):
-        args = ["--help"]  # tyro's help leaves out what stands before it
     form = parse(_form(own, leave_out, base), prog, f"{about}\n{note}", args)
     values = {item.name: getattr(form, item.name) for item in fields(own)}
     for group, title in TITLES.items():
@@ -69,6 +70,17 @@ def given_flags(flags: Any, leave_out: frozenset[str]) -> dict[str, Any]:
     if "eval_episodes" in values:
         values.setdefault("eval_frames", 0)  # whoever names a number of episodes means to count episodes
     return values
+
+
+def shorten_evaluation(train: TrainSettings, flags: dict[str, Any]) -> TrainSettings:
+    """A run shorter than one evaluation period is not followed by a whole evaluation, unless that was asked for."""
+    evaluation, budget = train.evaluation, train.run.budget_frames
+    asked = {"eval_frames", "eval_episodes", "eval_period_frames"} & set(flags)
+    if asked or budget >= evaluation.eval_period_frames:
+        return train
+    counted = "eval_frames" if evaluation.eval_frames else "eval_episodes"
+    share = getattr(evaluation, counted) * budget // evaluation.eval_period_frames
+    return train.override({counted: max(1, share)})
 
 
 def as_written(value: Any) -> str:
@@ -103,7 +115,7 @@ def _form(own: type, leave_out: frozenset[str], base: TrainSettings) -> type[Any
 def _docs(cls: type) -> dict[str, str]:
     """The docstring under each field of a dataclass."""
     documented = docstring_parser.parse_from_object(cls)
-    return {item.arg_name: item.description or "" for item in documented.params}
+    return {item.arg_name: " ".join((item.description or "").split()) for item in documented.params}
 
 
 def _strategy_docs() -> dict[str, str]:

@@ -10,8 +10,9 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from pser.cli.parsing import UNSET
 from pser.errors import PserError
 
 
@@ -31,7 +32,7 @@ class Settings:
     """Values of η."""
     seeds: int = 2
     """Seeds of each setting on each game."""
-    frames: int | None = None
+    frames: Annotated[int | None, UNSET] = None
     """Frames of one run; by default the preset's."""
     initial: Literal["max", "td"] = "max"
     """Priority of new transitions: MaxPrio or CurrentTD."""
@@ -41,9 +42,9 @@ class Settings:
     """Runs carried out at the same time (with Ray the CPUs decide)."""
     engine: Literal["local", "ray"] = "local"
     """Where the runs are carried out: on this machine, or as tasks of Ray (docs/cluster.md)."""
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, UNSET] = None
     """The Ray cluster to join ('auto': the one this machine is part of); without it Ray starts on this machine."""
-    max_minutes: float | None = None
+    max_minutes: Annotated[float | None, UNSET] = None
     """Stop after this time; the same command goes on."""
 
     def __post_init__(self) -> None:

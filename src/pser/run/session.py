@@ -105,6 +105,11 @@ class Session:
         trainer = self.trainer
         warmup = self.settings.agent.warmup_steps * trainer.game.frames_per_step
         self.progress.watch(lambda: trainer.frames, warmup_frames=warmup, budget_frames=budget)
+        if budget <= warmup:
+            self.progress.said(
+                f"note: all {budget:,} frames are warm-up, which takes {warmup:,}, so nothing is learned: "
+                "raise --frames or lower --warmup-steps"
+            )
         if self.evaluation_owed:
             self._evaluate(trainer.frames)
             if trainer.frames >= budget:
