@@ -1,6 +1,7 @@
 """Carrying out a study: every finished run is kept, and nothing is run twice."""
 
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,9 @@ from pser.cli import main
 from pser.run.executor import LocalProcesses, Outcome
 from pser.run.job import carry_out
 from pser.studies.conduct import Place, conduct, read_records
+from pser.studies.results import results_of
 from pser.studies.status import status_lines
+from pser.studies.study import Arm
 
 from .synthetic import small_study
 
@@ -80,6 +83,28 @@ def test_a_failed_run_is_named_and_the_others_are_kept(place):
     bad = study.runs({})[1].name
     assert conduct(study, place, lambda: Here(failing={bad}), command="") == [bad]
     assert len(read_records(place.kept)) == 3
+
+
+def test_a_run_that_another_study_made_is_taken_over(tmp_path):
+    first, executor = Place(tmp_path / "kept" / "small", tmp_path / "scratch" / "small"), Here()
+    conduct(small_study(seeds=1), first, lambda: executor, command="")
+    second = Place(tmp_path / "kept" / "other", tmp_path / "scratch" / "other")
+    arms = (
+        Arm(name="the-same", about="PSER", settings={"replay": "pser"}),
+        Arm(name="another", about="PSER", settings={"replay": "pser", "eta": 0.5}),
+    )
+    study, executor = small_study(name="other", seeds=2, arms=arms, contrasts=()), Here()
+    conduct(study, second, lambda: executor, command="")
+    shared = {"gym-CartPole-v1/the-same/seed-0", "OnlineCliffwalk6-v0/the-same/seed-0"}
+    assert len(executor.done) == 6
+    kept = read_records(second.kept)
+    assert {path for path, record in kept.items() if record.shared_from == "small"} == shared
+    taken = kept["gym-CartPole-v1/the-same/seed-0"]
+    made = read_records(first.kept)["gym-CartPole-v1/pser/seed-0"]
+    assert replace(taken, study="small", arm="pser", shared_from=None) == made
+    results = results_of(study, {path: replace(record, cpu_seconds=3600.0) for path, record in kept.items()})
+    assert results.core_hours == 6.0  # the cost of the other two is counted where they were made
+    assert any("2 runs with the same settings were made for `small`" in note for note in results.notes)
 
 
 def test_the_status_counts_runs(place):

@@ -3,8 +3,9 @@
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pser.errors import PserError
 from pser.learner.settings_json import to_json
@@ -48,15 +49,20 @@ def conduct(
 ) -> list[str]:
     """Carry out what is missing, and return the names of the runs that failed.
 
+    A run that another study beside this one has made with the same settings is taken over, not made again.
+
     Raises `pser.run.grid.TimeUpError` when the time is over; the runs then under way go on from their newest
     checkpoint next time.
     """
     deadline = None if max_seconds is None else time.monotonic() + max_seconds
     while True:
         records = read_records(place.kept)
-        missing = [run for run in study.runs(records, seeds) if run.path not in records]
-        if not missing:
+        absent = [run for run in study.runs(records, seeds) if run.path not in records]
+        if not absent:
             return []
+        missing = [run for run in absent if not _take_over(study, run, place)]
+        if not missing:
+            continue  # what was taken over may decide which runs come next
         jobs = {run.path: _job(study, run, place, command) for run in missing}
         by_name = {jobs[run.path].name: run for run in missing}
 
@@ -67,6 +73,26 @@ def conduct(
             failed = carry_out(list(jobs.values()), executor, finished=keep, deadline=deadline)
         if failed:
             return [job.name for job in failed]
+
+
+def _take_over(study: Study, run: Planned, place: Place) -> bool:
+    """Whether a study beside this one has made the run; then it is kept here too."""
+    settings = to_json(study.settings_of(run))
+    for path in sorted(place.kept.parent.glob(f"*/{run.game.folder}/*/seed-{run.seed}.json")):
+        if path.is_relative_to(place.kept):
+            continue
+        record = read_record(path)
+        if _without_spelling(record.settings) == _without_spelling(settings):
+            origin = record.shared_from or record.study
+            replace(record, study=study.name, arm=run.arm.name, shared_from=origin).write(place.record(run))
+            print(f"{run.name}: taken over from {origin}", flush=True)
+            return True
+    return False
+
+
+def _without_spelling(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings without the game's name, which can be spelled in several ways."""
+    return {**settings, "game": {**settings["game"], "env": None}}
 
 
 def _job(study: Study, run: Planned, place: Place, command: str) -> Job:

@@ -49,6 +49,8 @@ class Record:
     """Columns of train.jsonl, in at most 50 rows; the memory's statistics as `memory.NAME`."""
     eval: Columns
     """Columns of eval.jsonl; empty without evaluations."""
+    shared_from: str | None = None
+    """The study this run was made for, where another has taken it over; its cost is counted there."""
 
     @property
     def curve(self) -> Curve:

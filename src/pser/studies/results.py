@@ -1,6 +1,6 @@
 """What a study's records say: the measure of each arm on each game, and the declared contrasts tested."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,8 +85,13 @@ class Results:
 
     @property
     def core_hours(self) -> float:
-        """Processor time of the kept runs."""
-        return sum(record.cpu_seconds or 0.0 for record in self.records.values()) / 3600
+        """Processor time of the runs made for this study."""
+        return own_core_hours(self.records.values())
+
+
+def own_core_hours(records: Iterable[Record]) -> float:
+    """Processor time of the runs that were not taken over from another study."""
+    return sum(record.cpu_seconds or 0.0 for record in records if record.shared_from is None) / 3600
 
 
 def results_of(study: Study, records: Mapping[str, Record], seeds: int | None = None) -> Results:
@@ -174,6 +179,13 @@ def _notes(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]
         notes.append(f"the runs were made with different versions of the program: {listed}")
     if any(commit.endswith("-dirty") for commit in commits):
         notes.append("some runs were made with a program that had changes not committed")
+    origins = sorted({record.shared_from for record in own.values() if record.shared_from})
+    if origins:
+        shared = sum(record.shared_from is not None for record in own.values())
+        notes.append(
+            f"{shared} runs with the same settings were made for {', '.join(f'`{name}`' for name in origins)}, and "
+            "their cost is counted there"
+        )
     changed = sorted({difference for record in own.values() for difference in _differences(study, record)})
     if changed:
         notes.append(f"some runs had other settings than are declared now: {', '.join(changed)}")

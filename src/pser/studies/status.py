@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pser.records.folder import RunFolder
 from pser.studies.conduct import Place, read_records
+from pser.studies.results import own_core_hours
 from pser.studies.study import Study
 
 
@@ -24,5 +25,5 @@ def status_lines(study: Study, place: Place, seeds: int | None = None) -> Iterat
         if status and run.path not in records:
             yield f"{run.name}: {status['state']}, last saved at {status['frames']:,} frames"
     done = sum(run.path in records for run in planned)
-    spent = sum(record.cpu_seconds or 0.0 for record in records.values()) / 3600
+    spent = own_core_hours(records.values())
     yield f"{done} of {len(planned)} runs so far, {spent:.1f} core-hours spent on what is kept"
