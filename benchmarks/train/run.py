@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import in_words, machine
-from benchmarks.train import family, versions
+from benchmarks.train import family, updates, versions
 from benchmarks.train.contenders import CONTENDERS, STRATEGIES, TASKS
 
 STARTS = 4
@@ -170,6 +170,7 @@ def page(results: dict[str, Any]) -> str:
         ]
     if "beside" in results:
         lines += versions.section(results["beside"])
+        lines += updates.section(results["updates"])
     if "family" in results:
         lines += family.section(results["family"])
     return "\n".join(lines) + "\n"
@@ -188,7 +189,10 @@ def main() -> None:
         for task in arguments.tasks
     }
     quick = arguments.quick
-    peers = {} if arguments.no_versions else {"beside": versions.measure(starts, 5 if quick else 25)}
+    peers: dict[str, Any] = {}
+    if not arguments.no_versions:
+        peers["beside"] = versions.measure(starts, 5 if quick else 25)
+        peers["updates"] = updates.measure(starts, 10 if quick else 40)
     results = {
         "tasks": tasks,
         **peers,

@@ -62,17 +62,21 @@ def measure(starts: int, rounds: int) -> dict[str, Any]:
         }
         spent: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(starts):
-            _interleave(commands, rounds, spent)
+            interleave(commands, rounds, spent)
         ours = np.array(spent[NOW])
         results[task] = {
-            name: {"cpu_ms_per_frame": 1e3 * float(np.median(found)) / 400, **_ratio(np.array(found) / ours)}
+            name: {
+                "cpu_ms_per_frame": 1e3 * float(np.median(found)) / 400,
+                **ratio_of(np.array(found) / ours),
+            }
             for name, found in spent.items()
         }
         print(f"versions: {task}", file=sys.stderr, flush=True)
     return results
 
 
-def _interleave(commands: dict[str, list[str]], rounds: int, spent: dict[str, list[float]]) -> None:
+def interleave(commands: dict[str, list[str]], rounds: int, spent: dict[str, list[float]]) -> None:
+    """Start the contenders, let them work in turns, and note the CPU time of each turn."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     workers = {
         name: subprocess.Popen(
@@ -102,10 +106,11 @@ def _interleave(commands: dict[str, list[str]], rounds: int, spent: dict[str, li
         worker.wait()
 
 
-def _ratio(ratios: Any) -> dict[str, float]:
+def ratio_of(ratios: Any) -> dict[str, float]:
+    """The median of the rounds' ratios to ours, with its bootstrap interval."""
     drawn = np.random.default_rng(0).choice(ratios, (2_000, len(ratios)))
     low, high = np.percentile(np.median(drawn, 1), [2.5, 97.5])
-    return {"times_ours": float(np.median(ratios)), "low": float(low), "high": float(high)}
+    return {"times": float(np.median(ratios)), "low": float(low), "high": float(high)}
 
 
 def section(results: dict[str, Any]) -> list[str]:
@@ -124,9 +129,9 @@ def section(results: dict[str, Any]) -> list[str]:
             shown = f"| {name} | {row['cpu_ms_per_frame']:.3f} |"
             if name in TARGETS:
                 sign, least = TARGETS[name]
-                met = "met" if row["times_ours"] >= least else "**missed**"
+                met = "met" if row["times"] >= least else "**missed**"
                 lines.append(
-                    f"{shown} {row['times_ours']:.2f} ({row['low']:.2f} to {row['high']:.2f}) "
+                    f"{shown} {row['times']:.2f} ({row['low']:.2f} to {row['high']:.2f}) "
                     f"| {sign} {least:.2f} | {met} |"
                 )
             else:

@@ -35,7 +35,7 @@ def batch(size=8, seed=0):
 @pytest.mark.parametrize("double_q", [False, True])
 def test_gradient_is_autograds_of_the_weighted_huber_loss(double_q):
     learner, data = agent(double_q=double_q), batch()
-    learner.optimizer.step = lambda: None  # keep the gradient, leave the weights
+    learner.optimizer.step = lambda loose: None  # keep the gradient, leave the weights
     with torch.no_grad():
         learner.target_flat.values.add_(0.1)
         q_next = learner.target(torch.from_numpy(data.next_observation))

@@ -74,7 +74,7 @@ def test_the_gradient_of_the_whole_loss_is_its_slope(parts):
     agent = DQN(classic("gym:CartPole-v1").override(changes), (4,), 2, seed=0, device=CPU)
     with torch.no_grad():
         agent.target_flat.values.mul_(1.1)
-    agent.optimizer.step = lambda: None  # keep the gradient, leave the weights
+    agent.optimizer.step = lambda loose: None  # keep the gradient, leave the weights
     data = batch()
     agent.learn(data)
     gradients = agent.online_flat.gradients.double()

@@ -55,12 +55,12 @@ def test_written_out_backward_equals_autograd(name, streams, dtype):
     observation = torch.randint(0, 3, (3, *SHAPES[name]), generator=generator).to(dtype)
     gradient = torch.randn(3, sum(streams.sizes), generator=generator)
     expected, graph = slow.forward_saving(observation)
-    slow.backward(graph, gradient)
+    flat.collect(slow.backward(graph, gradient))
     gradients = flat.gradients.clone()
     flat.gradients.fill_(9.0)  # is overwritten, not added to
     with torch.inference_mode():
         outputs, saved = fast.forward_saving(observation)
-        fast.backward(saved, gradient)
+        assert fast.backward(saved, gradient) == ()
         torch.testing.assert_close(fast.forward(observation), expected, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(outputs, expected, rtol=1e-5, atol=1e-5)
     inside = gradients != 0
@@ -134,6 +134,6 @@ def test_autograd_leaves_what_is_frozen_or_unused_without_gradient():
     network.kept.weight.grad.zero_()
     path = path_of(network)
     _, saved = path.forward_saving(torch.ones(2, 3))
-    path.backward(saved, torch.ones(2, 2))
+    flat.collect(path.backward(saved, torch.ones(2, 2)))
     assert (network.used.weight.grad == 2).all()
     assert (network.unused.weight.grad == 0).all()

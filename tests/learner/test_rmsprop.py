@@ -1,5 +1,7 @@
 """RMSProp against its equations in NumPy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,18 @@ import torch
 from pser.learner.rmsprop import RMSProp
 
 torch.set_num_threads(1)
+
+
+def flat(theta, gradient, sizes=()):
+    """Parameters of the given sizes, side by side."""
+    ends = np.cumsum(sizes)
+    pieces = [slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True)]
+    return SimpleNamespace(
+        values=theta,
+        gradients=gradient,
+        pieces=pieces,
+        collect=lambda loose: gradient.copy_(torch.cat([piece.flatten() for piece in loose])),
+    )
 
 
 def restated(gradients, *, lr, decay, eps, momentum, centered):
@@ -27,7 +41,7 @@ def test_steps_equal_the_equations(dtype, centered, momentum):
     settings = {"lr": 0.01, "decay": 0.95, "eps": 1e-5, "momentum": momentum, "centered": centered}
     gradients = np.random.default_rng(0).normal(size=(20, 31))
     theta, gradient = torch.zeros(31, dtype=dtype), torch.zeros(31, dtype=dtype)
-    optimizer = RMSProp(theta, gradient, **settings)
+    optimizer = RMSProp(flat(theta, gradient), **settings)
     for new, expected in zip(gradients, restated(gradients, **settings), strict=True):
         gradient.copy_(torch.from_numpy(new))
         optimizer.step()
@@ -37,7 +51,7 @@ def test_steps_equal_the_equations(dtype, centered, momentum):
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
 def test_a_constant_gradient_never_makes_the_spread_negative(size):
     theta = torch.zeros(size)
-    optimizer = RMSProp(theta, torch.full((size,), 1234.567), lr=0.1, decay=0.5, eps=1e-12)
+    optimizer = RMSProp(flat(theta, torch.full((size,), 1234.567)), lr=0.1, decay=0.5, eps=1e-12)
     for _ in range(50):
         optimizer.step()
     assert torch.isfinite(theta).all()
@@ -45,5 +59,23 @@ def test_a_constant_gradient_never_makes_the_spread_negative(size):
 
 def test_eps_is_inside_the_root():
     theta = torch.zeros(1)
-    RMSProp(theta, torch.full((1,), 1e-6), lr=1.0, eps=1e-4).step()
+    RMSProp(flat(theta, torch.full((1,), 1e-6)), lr=1.0, eps=1e-4).step()
     assert theta.item() == pytest.approx(-1e-6 / np.sqrt(1e-4), rel=1e-4)  # outside it would be -1e-6/1e-4
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("transposed", [False, True])  # read where they lie; copied first
+def test_gradients_that_lie_apart_give_the_same_steps(momentum, transposed):
+    sizes, theta, other = (6, 17, 8), torch.zeros(31), torch.zeros(31)
+    together = RMSProp(flat(theta, torch.zeros(31)), lr=0.01, momentum=momentum)
+    apart = RMSProp(flat(other, torch.full((31,), 9.0), sizes), lr=0.01, momentum=momentum)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(5):
+        loose = [torch.randn(size, generator=generator) for size in sizes]
+        loose[0] = loose[0].view(3, 2).t() if transposed else loose[0].view(2, 3)
+        together.gradient.copy_(torch.cat([piece.flatten() for piece in loose]))
+        together.step()
+        apart.step(loose)
+        assert torch.equal(theta, other)
+    for name, average in together.state().items():
+        assert torch.equal(average, apart.state()[name])

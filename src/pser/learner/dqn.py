@@ -147,10 +147,13 @@ class DQN:
             gradient = head.gradient(values, action, targets, weights)
             if self.settings.dueling:
                 gradient = dueling.split_gradient(gradient, head.per_action)
-            self.online_path.backward(saved, gradient)
+            loose = self.online_path.backward(saved, gradient)
             if self.settings.max_grad_norm:
+                if loose:
+                    self.online_flat.collect(loose)
+                    loose = ()
                 self.online_flat.clip_gradients(self.settings.max_grad_norm)
-            self.optimizer.step()
+            self.optimizer.step(loose)
             self._silence()
             taken = head.taken(values, action)
             signal = head.signal(self.signal, taken, targets)

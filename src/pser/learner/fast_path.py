@@ -6,7 +6,7 @@ goes through autograd. Tests compare the two.
 """
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -224,8 +224,8 @@ class FastPath:
         outputs = [head[-1] for head in heads]
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1), (body, trunk, heads)
 
-    def backward(self, saved: Any, gradient: Tensor) -> None:
-        """Overwrite every parameter's `.grad`, given ∂/∂outputs."""
+    def backward(self, saved: Any, gradient: Tensor) -> Sequence[Tensor]:
+        """Overwrite every parameter's `.grad`, given ∂/∂outputs; nothing is left to hand over."""
         body, trunk, heads = saved
         onward = bool(self.body.layers)
         if heads:
@@ -242,6 +242,7 @@ class FastPath:
             gradient = self.trunk.backward(trunk, gradient, to_input=onward)
             gradient = gradient.view_as(body[-1]) if onward else gradient
         self.body.backward(body, gradient, to_input=False)
+        return ()
 
 
 def fast_path(network: nn.Module) -> FastPath | None:

@@ -4,6 +4,8 @@ Copying a network, zeroing its gradients, clipping them, stepping the optimizer 
 on one tensor instead of one per layer.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -31,6 +33,9 @@ class FlatParameters:
         self.values.grad = self.gradients
         self.buffers = [buffer for name, buffer in network.named_buffers() if name in network.state_dict()]
         """What the network remembers besides (running averages of a normalisation)."""
+        self.pieces: list[slice] = []
+        """Where each parameter that learns lies, in their order."""
+        self._gradient_views: list[Tensor] = []
         with torch.no_grad():
             for parameter, start in zip(parameters, starts, strict=False):
                 stop, shape = start + parameter.numel(), parameter.shape
@@ -38,6 +43,14 @@ class FlatParameters:
                 view.copy_(parameter)
                 parameter.data = view
                 parameter.grad = self.gradients[start:stop].view(shape)
+                if parameter.requires_grad:
+                    self.pieces.append(slice(start, stop))
+                    self._gradient_views.append(parameter.grad)
+
+    @torch.no_grad()
+    def collect(self, loose: Sequence[Tensor]) -> None:
+        """Put gradients that lie elsewhere, one for each parameter that learns, side by side."""
+        torch._foreach_copy_(self._gradient_views, list(loose))
 
     @torch.no_grad()
     def copy_from(self, other: "FlatParameters") -> None:

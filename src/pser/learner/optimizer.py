@@ -1,6 +1,7 @@
 """The rule that turns gradients into steps, with a state that can be saved."""
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,8 +16,8 @@ from pser.learner.settings import OptimizerSettings
 class Optimizer(Protocol):
     """What an update asks of an optimizer."""
 
-    def step(self) -> Any:
-        """Apply the gradients once."""
+    def step(self, loose: Sequence[Tensor] = ()) -> None:
+        """Apply the gradients once: those that lie side by side, or `loose` ones, one for each parameter."""
 
     def state(self) -> dict[str, Tensor]:
         """All it remembers, by name: its own tensors, to be read or written in place."""
@@ -26,14 +27,17 @@ class Adam:
     """PyTorch's Adam (Kingma and Ba 2015) over one tensor, by its function: no hooks, no groups, its state there from
     the start."""
 
-    def __init__(self, theta: Tensor, gradient: Tensor, *, lr: float, eps: float) -> None:
-        self.theta, self.gradient, self.lr, self.eps = theta.detach(), gradient, lr, eps
-        self.fused = theta.device.type in ("cpu", "cuda")
-        self.steps = torch.zeros((), device=theta.device if self.fused else "cpu")
+    def __init__(self, flat: FlatParameters, *, lr: float, eps: float) -> None:
+        self.flat, self.theta, self.gradient = flat, flat.values.detach(), flat.gradients
+        self.lr, self.eps = lr, eps
+        self.fused = self.theta.device.type in ("cpu", "cuda")
+        self.steps = torch.zeros((), device=self.theta.device if self.fused else "cpu")
         self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
 
-    def step(self) -> None:
+    def step(self, loose: Sequence[Tensor] = ()) -> None:
         """Apply the gradient once."""
+        if loose:
+            self.flat.collect(loose)
         adam(
             [self.theta],
             [self.gradient],
@@ -59,10 +63,9 @@ class Adam:
 def build_optimizer(settings: OptimizerSettings, flat: FlatParameters) -> Optimizer:
     """The optimizer of a network's flat parameters."""
     if settings.optimizer == "adam":
-        return Adam(flat.values, flat.gradients, lr=settings.learning_rate, eps=settings.optimizer_eps)
+        return Adam(flat, lr=settings.learning_rate, eps=settings.optimizer_eps)
     return RMSProp(
-        flat.values,
-        flat.gradients,
+        flat,
         lr=settings.learning_rate,
         decay=settings.rms_decay,
         eps=settings.optimizer_eps,

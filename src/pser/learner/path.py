@@ -1,5 +1,6 @@
 """How a network is asked and taught: by a fast path where one applies, otherwise by autograd."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,12 +10,11 @@ from pser.learner.fast_path import FastPath, fast_path
 
 
 class AutogradPath:
-    """Any network, by autograd: the gradients are handed over to where the optimizer reads them."""
+    """Any network, by autograd, which lays the gradients where it likes."""
 
     def __init__(self, network: nn.Module) -> None:
         self.network = network
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self.gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
     def forward(self, observation: Tensor) -> Tensor:
         """The network's outputs."""
@@ -27,15 +27,14 @@ class AutogradPath:
             outputs: Tensor = self.network(observation)
         return outputs.detach(), outputs
 
-    def backward(self, saved: Any, gradient: Tensor) -> None:
-        """Overwrite every parameter's `.grad`, given ∂/∂outputs."""
+    def backward(self, saved: Any, gradient: Tensor) -> Sequence[Tensor]:
+        """The gradient of every parameter, given ∂/∂outputs; the parameters' `.grad` stay as they are."""
         with torch.inference_mode(False):
-            found = torch.autograd.grad(saved, self.parameters, gradient.clone(), materialize_grads=True)
-            torch._foreach_copy_(self.gradients, found)
+            return torch.autograd.grad(saved, self.parameters, gradient.clone(), materialize_grads=True)
 
 
 Path = FastPath | AutogradPath
-"""Both forms; neither knows what the outputs mean."""
+"""Both forms; neither knows what the outputs mean. `backward` returns the gradients that it left outside of `.grad`."""
 
 
 def path_of(network: nn.Module) -> Path:

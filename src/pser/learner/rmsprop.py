@@ -1,9 +1,13 @@
 """RMSProp with ε inside the square root, as DQN's authors use it (PyTorch's puts it outside)."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from pser import _kernel
+from pser.learner.flat import FlatParameters
 
 
 class RMSProp:
@@ -14,8 +18,7 @@ class RMSProp:
 
     def __init__(
         self,
-        theta: Tensor,
-        gradient: Tensor,
+        flat: FlatParameters,
         *,
         lr: float,
         decay: float = 0.95,
@@ -23,28 +26,35 @@ class RMSProp:
         momentum: float = 0.0,
         centered: bool = True,
     ) -> None:
-        self.theta, self.gradient = theta.detach(), gradient
+        self.flat, self.theta, self.gradient = flat, flat.values.detach(), flat.gradients
         self.lr, self.decay, self.eps, self.momentum = lr, decay, eps, momentum
         self.square = torch.zeros_like(self.theta)
         self.mean = torch.zeros_like(self.theta) if centered else None
         self.velocity = torch.zeros_like(self.theta) if momentum else None
-        self._arrays = None
-        if _is_plain(self.theta) and _is_plain(gradient):
-            tensors = (self.theta, gradient, self.square, self.mean, self.velocity)
-            self._arrays = [None if tensor is None else tensor.numpy() for tensor in tensors]
+        self._whole: list[Any] | None = None
+        self._pieces: list[list[Any]] = []
+        if _is_plain(self.theta) and _is_plain(self.gradient):
+            tensors = (self.theta, self.gradient, self.square, self.mean, self.velocity)
+            self._whole = [None if tensor is None else tensor.numpy() for tensor in tensors]
+            self._pieces = [[_part(array, piece) for array in self._whole] for piece in flat.pieces]
 
-    def step(self) -> None:
-        """Apply the gradient once."""
-        if self._arrays is None:
+    def step(self, loose: Sequence[Tensor] = ()) -> None:
+        """Apply the gradients once; loose ones are read where they lie, if the kernel can read them there."""
+        if loose and self._whole is not None and all(map(_is_plain, loose)):
+            for (theta, _, *averages), gradient in zip(self._pieces, loose, strict=True):
+                self._in_kernel(theta, gradient.view(-1).numpy(), *averages)
+            return
+        if loose:
+            self.flat.collect(loose)
+        if self._whole is None:
             self._many_passes()
         else:
-            _kernel.rmsprop(
-                *self._arrays,
-                learning_rate=self.lr,
-                decay=self.decay,
-                eps=self.eps,
-                momentum=self.momentum,
-            )
+            self._in_kernel(*self._whole)
+
+    def _in_kernel(self, *arrays: Any) -> None:
+        _kernel.rmsprop(
+            *arrays, learning_rate=self.lr, decay=self.decay, eps=self.eps, momentum=self.momentum
+        )
 
     @torch.no_grad()
     def _many_passes(self) -> None:
@@ -68,3 +78,7 @@ class RMSProp:
 def _is_plain(tensor: Tensor) -> bool:
     """Whether the kernel can read the tensor: float32, one piece of the computer's own memory."""
     return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous()
+
+
+def _part(array: Any, piece: slice) -> Any:
+    return None if array is None else array[piece]
