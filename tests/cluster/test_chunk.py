@@ -1,6 +1,7 @@
 """Chunks: what arrives at a shard is what was played, bit for bit, with each frame sent once."""
 
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import pser
 from pser.cluster.chunk import Tape, observations_of
-from pser.cluster.packing import pack, unpack
+from pser.cluster.packing import Bits, Request, opened, pack, unpack, updates_of
 from pser.cluster.shard import Shard
 from pser.env.game import Step
 from pser.learner.presets import preset_settings
@@ -118,7 +119,7 @@ def test_chunks_make_the_memory_that_single_steps_make(spec, n_step, with_td, le
     for length in lengths:
         tape = played(game, length)
         td = rng.normal(size=(length, envs)).astype(np.float32) if with_td else None
-        shard.add([], 0.0, range(envs), tape.chunk(td))
+        shard.add(None, 0.0, range(envs), tape.chunk(td))
         for t in range(length):
             memory.add(
                 tape.now[t],
@@ -129,7 +130,7 @@ def test_chunks_make_the_memory_that_single_steps_make(spec, n_step, with_td, le
                 tape.truncated[t],
                 td_error=None if td is None else td[t],
             )
-    shard.serve([], 0.0, 1, 0.5)
+    shard.serve(Request(None, 0.0, 1, 0.5).sent())
     assert len(shard.memory) == len(memory)
     assert shard.memory.max_priority == memory.max_priority
     ids = np.arange(memory.index.oldest_id, memory.index.next_id)
@@ -149,8 +150,8 @@ def test_a_shard_of_stacks_is_full_when_its_actors_take_turns(apart):
     for turn in range(60):
         actor = turn % 4
         streams = range(actor * envs, actor * envs + envs)
-        shard.add([], 0.0, streams, played(games[actor], steps).chunk(None))
-    assert shard.serve([], 0.0, 8, 0.5, 1).status.size == len(shard.memory)
+        shard.add(None, 0.0, streams, played(games[actor], steps).chunk(None))
+    assert shard.serve(Request(None, 0.0, 8, 0.5, 1).sent()).status.size == len(shard.memory)
     assert (len(shard.memory) == 1000) == (apart == 40)
     stream = io.BytesIO()
     shard.memory.save(stream)
@@ -163,9 +164,9 @@ def test_a_shard_of_stacks_is_full_when_its_actors_take_turns(apart):
 def test_what_a_shard_refuses_is_raised_by_its_next_answer():
     shard = Shard(SETTINGS, pser.Array((2,), np.float32), 64, 2, 0)
     tape = played(Toy(pser.Array((2,), np.float32), 2, 0), 3)
-    shard.add([], 0.0, range(2), tape.chunk(np.full((3, 2), np.nan, np.float32)))
+    shard.add(None, 0.0, range(2), tape.chunk(np.full((3, 2), np.nan, np.float32)))
     with pytest.raises(pser.errors.PserError, match="TD error"):
-        shard.serve([], 0.0, 4, 0.5, 1)
+        shard.serve(Request(None, 0.0, 4, 0.5, 1).sent())
 
 
 @pytest.mark.parametrize("n_step", [1, 3])
@@ -176,14 +177,42 @@ def test_a_packed_batch_is_the_batch(n_step):
     for t in range(20):
         row = (tape.now[t], tape.action[t], tape.reward[t], tape.following[t])
         memory.add(*row, tape.terminated[t], tape.truncated[t])
-    batch = memory.sample(8, 0.5, copy=True)
-    packed = pack(batch)
+    batches = [memory.sample(8, 0.5, copy=True) for _ in range(3)]
+    packed = pack(iter(batches), 24)
     for value in packed:
-        if value is not None:
+        if isinstance(value, np.ndarray):
             value.flags.writeable = False  # as it comes out of Ray
     if n_step == 1:
-        assert packed[0].shape == (8, STACK + 1, 4, 4)
-    again = unpack(packed)
-    for mine, theirs in zip(again, batch, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-        assert mine.flags.writeable
+        assert packed[0].shape == (24, STACK + 1, 4, 4)
+    arrays = opened(packed)
+    for number, batch in enumerate(batches):
+        for mine, theirs in zip(unpack(arrays, 8 * number, 8 * number + 8), batch, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+            assert mine.flags.writeable
+
+
+@pytest.mark.parametrize(("shape", "high"), [((4, 10, 10), 2), ((3, 3), 2), ((4, 10, 10), 3)])
+def test_zeros_and_ones_travel_as_bits(shape, high):
+    memory = pser.ReplayMemory(64, pser.Array(shape, np.uint8), seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        now, following = rng.integers(0, high, (2, *shape), dtype=np.uint8)
+        memory.add(now, 0, 0.0, following, False, False)
+    batches = [memory.sample(8, 0.5, copy=True) for _ in range(2)]
+    packed = pack(iter(batches), 16)
+    assert isinstance(packed[1], Bits) == (high == 2)
+    arrays = opened(packed)
+    for number, batch in enumerate(batches):
+        again = unpack(arrays, 8 * number, 8 * number + 8)
+        assert again.observation.dtype == np.uint8
+        np.testing.assert_array_equal(again.observation, batch.observation)
+        np.testing.assert_array_equal(again.next_observation, batch.next_observation)
+
+
+def test_updates_of_several_batches_stay_those_of_several():
+    learned = [(np.arange(3), np.ones(3, np.float32)), (np.array([7]), np.array([5.0], np.float32))]
+    sent = pickle.loads(pickle.dumps(updates_of(learned)))
+    for (ids, signals), (mine, own) in zip(sent.batches(), learned, strict=True):
+        np.testing.assert_array_equal(ids, mine)
+        np.testing.assert_array_equal(signals, own)
+    assert updates_of([]) is None

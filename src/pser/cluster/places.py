@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pser.cluster.calls import Calls, Lost, counted_death
+from pser.cluster.packing import Updates, updates_of
 from pser.cluster.settings import ClusterSettings
 from pser.cluster.shard import Shard, Status
 from pser.errors import PserError
@@ -75,10 +76,10 @@ class Places:
         for place in self._places:
             self._calls.end(place.handle)
 
-    def told(self, place: Place) -> list[tuple[Ints, Floats]]:
+    def told(self, place: Place) -> Updates | None:
         """What is to be told with the next call."""
         pending, place.pending = place.pending, []
-        return pending
+        return updates_of(pending)
 
     def max_priority(self) -> float:
         """The largest priority ever recorded, as far as it was heard of."""
@@ -90,7 +91,7 @@ class Places:
             getattr(place.handle, method).remote(self.told(place), *arguments(number))
             for number, place in enumerate(self._places)
         ]
-        return [self.answer(number, ref, method, [], *arguments(number)) for number, ref in enumerate(refs)]
+        return [self.answer(number, ref, method, None, *arguments(number)) for number, ref in enumerate(refs)]
 
     def answer(self, number: int, ref: Any, method: str, *arguments: Any) -> Any:
         """What one shard answers to a call; if it is lost meanwhile it is replaced, and called again."""

@@ -1,12 +1,15 @@
 """The memory of a run as the learner sees it: shards that draw as one, asked ahead of need."""
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pser.cluster.calls import Calls, Lost
-from pser.cluster.packing import drawn_batch, unpack
+from pser.cluster.packing import Request, drawn_batch, opened, unpack
 from pser.cluster.places import Places
 from pser.cluster.settings import ClusterSettings
 from pser.cluster.shard import Answer
@@ -41,6 +44,13 @@ class Fetch(NamedTuple):
     beta: float
 
 
+class Ready(NamedTuple):
+    """A batch that has come."""
+
+    taken: Callable[[], Batch]
+    generations: tuple[int, ...]
+
+
 class ShardedReplay:
     """Draws from all shards as from one memory."""
 
@@ -54,7 +64,7 @@ class ShardedReplay:
     ) -> None:
         self._calls, self._settings, self._cluster, self.places = calls, settings, cluster, places
         self._rng = generator(settings.run.seed, "replay")
-        self._ready: deque[tuple[Batch, tuple[int, ...]]] = deque()
+        self._ready: deque[Ready] = deque()
         self._fetches: deque[Fetch] = deque()
         self._drawn: tuple[int, ...] = ()
         row = int(np.prod(observation.row_shape)) * observation.dtype.itemsize
@@ -101,8 +111,9 @@ class ShardedReplay:
             self._ready.extend(self._collected(self._fetches.popleft()))
             if not self._cluster.synchronous:
                 self._request(batch_size, beta)
-        batch, self._drawn = self._ready.popleft()
-        return batch
+        ready = self._ready.popleft()
+        self._drawn = ready.generations
+        return ready.taken()
 
     def learned(self, batch: Batch, signal: Floats) -> None:
         """What was learned from each transition of the batch drawn last; it is told with the next call."""
@@ -128,8 +139,8 @@ class ShardedReplay:
         largest = self.places.max_priority()
         if len(self.places) == 1:
             (place,) = self.places
-            told = self.places.told(place)
-            answer = place.handle.serve.remote(told, largest, batch_size, beta, self._per_call)
+            request = Request(self.places.told(place), largest, batch_size, beta, self._per_call)
+            answer = place.handle.serve.remote(request.sent())
             self._fetches.append(Fetch([answer], generations, [], np.ones(1), beta))
             return
         shares = self._shares()
@@ -143,12 +154,10 @@ class ShardedReplay:
             rows.append([np.flatnonzero(draw.shard == number) for number in range(len(self.places))])
             for number, own in enumerate(rows[-1]):
                 positions[number].append(draw.position[own])
-        answers = [
-            place.handle.serve.remote(
-                self.places.told(place), largest, batch_size, beta, 0, positions[number]
-            )
-            for number, place in enumerate(self.places)
-        ]
+        answers = []
+        for place, asked in zip(self.places, positions, strict=True):
+            request = Request(self.places.told(place), largest, batch_size, beta, positions=asked)
+            answers.append(place.handle.serve.remote(request.sent()))
         self._fetches.append(Fetch(answers, generations, rows, shares, beta))
 
     def _shares(self) -> Reals:
@@ -164,7 +173,7 @@ class ShardedReplay:
         masses = np.array([status.total_mass for status in known])
         return shares_of(masses, np.array([status.size for status in known]))
 
-    def _collected(self, fetch: Fetch) -> list[tuple[Batch, tuple[int, ...]]]:
+    def _collected(self, fetch: Fetch) -> list[Ready]:
         """The batches of a fetch; none if a shard was lost meanwhile, or was found empty."""
         answers: list[Answer] = []
         for number, ref in enumerate(fetch.answers):
@@ -179,17 +188,32 @@ class ShardedReplay:
             place.status, place.deaths = answer.status, 0
             answers.append(answer)
         if len(answers) == 1:
-            if not answers[0].batches:
-                raise Empty
-            return [(unpack(packed), fetch.generations) for packed in answers[0].batches]
-        if not all(answer.batches for answer in answers):  # its share is known to be none from here on
-            return []
+            return self._of_one(answers[0], fetch)
+        return self._of_several(answers, fetch)
+
+    def _of_one(self, answer: Answer, fetch: Fetch) -> list[Ready]:
+        if not answer.batches:
+            raise Empty
+        size = self._settings.agent.batch_size
+        taken = partial(unpack, opened(answer.batches))
+        starts = range(0, self._per_call * size, size)
+        return [Ready(partial(taken, first, first + size), fetch.generations) for first in starts]
+
+    def _of_several(self, answers: list[Answer], fetch: Fetch) -> list[Ready]:
+        ends = [[0, *accumulate(len(rows[number]) for rows in fetch.rows)] for number in range(len(answers))]
+        if any(own[-1] and not answer.batches for own, answer in zip(ends, answers, strict=True)):
+            return []  # its share is known to be none from here on
         least = self._least(fetch.shares)
-        batches = zip(*(answer.batches for answer in answers), strict=True)
-        return [
-            (drawn_batch(packed, rows, fetch.shares, least, fetch.beta), fetch.generations)
-            for packed, rows in zip(batches, fetch.rows, strict=True)
-        ]
+        arrays = [opened(answer.batches) for answer in answers]
+
+        def taken(k: int) -> Batch:
+            parts = [
+                unpack(array, own[k], own[k + 1]) if own[k] < own[k + 1] else None
+                for own, array in zip(ends, arrays, strict=True)
+            ]
+            return drawn_batch(parts, fetch.rows[k], fetch.shares, least, fetch.beta)
+
+        return [Ready(partial(taken, k), fetch.generations) for k in range(len(fetch.rows))]
 
     def _least(self, shares: Reals) -> float | None:
         """The smallest P(i) of all shards, where the weights are measured by it."""

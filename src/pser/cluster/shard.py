@@ -3,22 +3,18 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import pser
 from pser.cluster.chunk import Chunk, observations_of
-from pser.cluster.packing import Packed, pack
+from pser.cluster.packing import Packed, Updates, pack, received
 from pser.cluster.shards import least_probability
 from pser.learner.seeds import derived_seed
 from pser.learner.settings import TrainSettings
-from pser.memory.arrays import Ints, Reals
 from pser.memory.prioritization import Uniform
 from pser.spec import Array, Frames
-
-Updates = Sequence[tuple[Ints, Any]]
-"""Ids, and what was learned from each."""
 
 
 class Status(NamedTuple):
@@ -36,7 +32,8 @@ class Status(NamedTuple):
 class Answer(NamedTuple):
     """Batches, and the shard after they were drawn."""
 
-    batches: list[Packed]
+    batches: Packed
+    """Nothing of an empty shard."""
     status: Status
 
 
@@ -78,7 +75,7 @@ class Shard:
         self._tells_least = not isinstance(rule, Uniform) and rule.weights == "memory"
         self._refused: Exception | None = None
 
-    def add(self, updates: Updates, max_priority: float, streams: Sequence[int], chunk: Chunk) -> None:
+    def add(self, updates: Updates | None, max_priority: float, streams: Sequence[int], chunk: Chunk) -> None:
         """Keep a chunk of these streams. Nobody waits for it: what it refuses is raised by the next answer."""
         try:
             self._learn(updates, max_priority)
@@ -97,31 +94,24 @@ class Shard:
         except Exception as error:
             self._refused = self._refused or error
 
-    def serve(
-        self,
-        updates: Updates,
-        max_priority: float,
-        batch_size: int,
-        beta: float,
-        number: int = 0,
-        positions: Sequence[Reals] | None = None,
-    ) -> Answer:
-        """Take what was learned, then draw: `number` batches, or one at each of these positions of the mass.
+    def serve(self, request: bytes) -> Answer:
+        """Take what was learned, then draw: so many batches, or one at each of the given positions of the mass.
 
         An empty shard has none to give.
         """
+        updates, max_priority, batch_size, beta, number, positions = received(request)
         self._learn(updates, max_priority)
         if self._refused is not None:
             raise self._refused
-        batches: list[Packed] = []
+        memory = self.memory
+        batches: Packed = ()
         if positions is None:
-            if len(self.memory):
-                batches = [pack(self.memory.sample(batch_size, beta, copy=True)) for _ in range(number)]
-        elif len(self.memory) or not any(map(len, positions)):
-            batches = [
-                pack(self.memory.sample(len(at), beta, copy=True, positions=at)) if len(at) else ()
-                for at in positions
-            ]
+            if len(memory):
+                drawn = (memory.sample(batch_size, beta) for _ in range(number))
+                batches = pack(drawn, number * batch_size)
+        elif len(memory):
+            drawn = (memory.sample(len(at), beta, positions=at) for at in positions if len(at))
+            batches = pack(drawn, sum(map(len, positions)))
         return Answer(batches, self.status())
 
     def status(self) -> Status:
@@ -134,12 +124,12 @@ class Shard:
         """Nothing follows on what these streams (or all) did last: whoever played them is gone."""
         self.memory.end_episodes(None if streams is None else np.asarray(streams, np.int64))
 
-    def stats(self, updates: Updates) -> dict[str, float]:
+    def stats(self, updates: Updates | None) -> dict[str, float]:
         """The memory's numbers to watch."""
         self._learn(updates, 0.0)
         return dict(self.memory.stats())
 
-    def save(self, updates: Updates, path: str) -> None:
+    def save(self, updates: Updates | None, path: str) -> None:
         """Write the memory to a file that all machines see."""
         self._learn(updates, 0.0)
         self.memory.save(Path(path))
@@ -149,8 +139,8 @@ class Shard:
         self.memory = pser.ReplayMemory.load(Path(path))
         return self.status()
 
-    def _learn(self, updates: Updates, max_priority: float) -> None:
-        for ids, signal in updates:
+    def _learn(self, updates: Updates | None, max_priority: float) -> None:
+        for ids, signal in updates.batches() if updates else ():
             self.memory.update_priorities(ids, signal)  # ids overwritten meanwhile are skipped
         if max_priority > self.memory.max_priority:
             self.memory.raise_max_priority(max_priority)
