@@ -19,7 +19,7 @@ class Fed:
     def __init__(self, task: Task, batch_size: int, *, per_call: int | None = None) -> None:
         settings, cluster = settings_of(task, batch_size), ClusterSettings(actors=1)
         calls, spec = Calls(ray, 0.0), spec_of(task)
-        places = Places(calls, settings, cluster, spec, _lost, lambda: 0)
+        places = Places(calls, settings, cluster, spec, _lost, lambda *_: None, lambda: 0)
         self._replay = ShardedReplay(calls, settings, cluster, spec, places)
         if per_call is not None:
             self._replay._per_call = per_call

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -26,7 +27,7 @@ from pser.cluster.training import RayEngine, facts_of
 from pser.errors import PserError
 from pser.learner.events import IntervalLogged, Remark
 from pser.learner.presets import preset_settings
-from pser.records.checkpoint import write_checkpoint
+from pser.records.checkpoint import CheckpointWriter, read_newest_checkpoint, write_checkpoint
 from pser.records.folder import RunFolder
 from pser.run.progress import Quiet
 from pser.run.training import resume_run, start_run
@@ -47,6 +48,9 @@ SMALL = {
     "eval_num_envs": 2,
     "tensorboard": False,
 }
+
+
+UNHARMED = {"actors_lost": 0, "shards_lost": 0, "steps_lost": 0, "longest_recovery_seconds": 0.0}
 
 
 def cartpole(**changes):
@@ -103,10 +107,11 @@ def synchronous(settings, kind=DirectEngine):
         cartpole(replay="per", num_envs=1, epsilon_start=0.4),
         cartpole(replay="uniform", double_q=False),
         cartpole(loss="c51", initial="td", priority_signal="kl", dueling=True),
+        cartpole(loss="c51", noisy=True, initial="td"),
         minatar(num_envs=2, initial="td", epsilon_spread=7.0, decay="add"),
         atari(n_step=3, initial="td", clip_rewards=True, life_loss=True),
     ],
-    ids=["pser-td", "per", "uniform", "c51", "minatar-add-td", "atari"],
+    ids=["pser-td", "per", "uniform", "c51", "noisy", "minatar-add-td", "atari"],
 )
 def test_step_by_step_it_is_the_run_of_one_process_to_the_bit(settings, tmp_path):
     start_run(settings, "x", tmp_path / "local", Quiet())
@@ -155,7 +160,7 @@ def test_the_updates_follow_the_steps_at_every_moment(settings, cluster):
             assert event.row["updates"] == max(0, event.row["steps"] // period - warmup // period)
     last = logged[-1]
     assert last["steps"] == budget
-    assert last["cluster"] == {"actors_lost": 0, "shards_lost": 0, "steps_lost": 0}
+    assert last["cluster"] == UNHARMED
     memory = last["memory"]
     assert memory["added"] <= budget
     assert memory["capacity"] == 250
@@ -221,10 +226,13 @@ def test_a_lost_actor_is_replaced_and_its_episodes_end():
     for event in made.train():
         if isinstance(event, Remark):
             remarks.append(event.text)
-            cut = shard.memory.index.next_id
+            cut = cut or shard.memory.index.next_id
         if isinstance(event, IntervalLogged) and event.row["steps"] == 300:
             made._calls.kill(Player)  # the newest is that of actor 1
-    assert remarks == ["actor 1 was lost (killed): another plays on, in new episodes"]
+    assert remarks[0] == "actor 1 was lost (killed): another plays on, in new episodes"
+    assert re.fullmatch(r"actor 1 works again, \d+\.\d s after its loss was noticed", remarks[1])
+    assert len(remarks) == 2
+    assert made.losses.longest_seconds > 0.0
     assert made.counters.steps == 800
     assert (made.losses.actors, made.crew.serial) == (1, 3)
     terminated, crossed = shard.memory.columns()["terminated"], 0
@@ -259,6 +267,46 @@ def saved(made, folder):
     return write_checkpoint(folder, made.frames, {}, made.memory)
 
 
+def heads(checkpoint):
+    """The files of a checkpoint but for the parts that they name."""
+    return {path.name for path in checkpoint.iterdir() if path.suffix == ".pser"}
+
+
+def test_shards_save_what_is_new_and_link_the_rest(tmp_path):
+    settings = cartpole(num_envs=2, budget_frames=500, capacity=2000)
+    made = trainer(settings, ClusterSettings(actors=2, shards=2, chunk_steps=10))
+    writer, links = CheckpointWriter(tmp_path), []
+    for event in made.train():
+        if isinstance(event, IntervalLogged):
+            writer.write(made.frames, {}, made.memory)
+            writer.wait()
+            newest = max(tmp_path.iterdir())
+            sizes = [len(pser.ReplayMemory.load(newest / name)) for name in ("memory.pser", "memory-1.pser")]
+            assert sum(sizes) == event.row["memory"]["size"]
+            links.append({path.name for path in newest.iterdir() if path.suffix != ".pser"})
+    shared = [one & other for one, other in itertools.pairwise(links)]
+    assert not any(shared)  # the two that are kept share no file
+    assert all(len(one & other) >= 2 for one, other in zip(links, links[2:], strict=False))
+
+
+def test_shards_go_on_from_the_save_they_were_loaded_from(tmp_path):
+    settings = cartpole(num_envs=2, capacity=2000)
+    made, again = (trainer(settings, ClusterSettings(actors=2, shards=2, chunk_steps=10)) for _ in range(2))
+    list(made.train(200))
+    saved(made, tmp_path)
+    checkpoint = read_newest_checkpoint(tmp_path, again.load_memory)
+    writer = CheckpointWriter(tmp_path, checkpoint)
+    for frames in (300, 400):
+        list(again.train(frames))
+        writer.write(frames, {}, again.memory)
+        writer.wait()
+        if frames == 300:
+            before = {path.name: path.stat().st_ino for path in checkpoint.path.iterdir()}
+    newest = {path.name: path.stat().st_ino for path in max(tmp_path.iterdir()).iterdir()}
+    linked = {name for name in before if newest.get(name) == before[name]}
+    assert {name.partition(".pser.")[0] for name in linked} == {"memory", "memory-1"}
+
+
 @pytest.mark.parametrize("snapshot", [True, False])
 def test_a_lost_shard_comes_back_as_its_snapshot_was(tmp_path, snapshot):
     settings = cartpole(num_envs=2, budget_frames=800, capacity=2000)
@@ -276,13 +324,16 @@ def test_a_lost_shard_comes_back_as_its_snapshot_was(tmp_path, snapshot):
             size = event.row["memory"]["size"]
         if event.row["steps"] == 400:
             made._calls.kill(Shard)
-    (remark,) = remarks
+    remark, again = remarks
+    assert re.fullmatch(r"shard 0 works again, \d+\.\d s after its loss was noticed", again)
     lost = made.losses.steps
     assert remark == (
         f"shard 0 was lost (killed), and {lost} steps with it: it goes on from its last snapshot"
     )
     # What was added since the snapshot (or ever), and what was on its way when the loss was noticed.
     assert (100 if snapshot else 400) <= lost <= (100 if snapshot else 400) + 90
+    seconds = logged[-1]["cluster"].pop("longest_recovery_seconds")
+    assert 0.0 < made.losses.longest_seconds == pytest.approx(seconds, abs=0.01)
     assert logged[-1]["cluster"] == {"actors_lost": 0, "shards_lost": 1, "steps_lost": lost}
     assert back is made._calls.handles[-1].held.memory
     assert size <= len(back) <= 800 - lost
@@ -315,7 +366,7 @@ def test_a_shard_that_is_lost_while_saving_is_saved_as_its_snapshot_was(tmp_path
     saved(made, tmp_path)
     assert made.losses.shards == 1
     newest, before = sorted(tmp_path.iterdir(), reverse=True)
-    assert {path.name for path in newest.iterdir()} == {"state.pser", "memory.pser", "memory-1.pser"}
+    assert heads(newest) == {"state.pser", "memory.pser", "memory-1.pser"}
     assert (newest / "memory.pser").read_bytes() != (before / "memory.pser").read_bytes()
     sizes = [len(pser.ReplayMemory.load(path / "memory-1.pser")) for path in (newest, before)]
     assert sizes[0] - sizes[1] in range(3)  # unfinished 3-step transitions were completed
@@ -327,8 +378,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
     run = tmp_path / "run"
     with pytest.raises(SystemExit):
         start_run(settings, "x", run, Killing(300), engine=direct)
-    files = {path.name for path in next((run / "checkpoints").iterdir()).iterdir()}
-    assert files == {"state.pser", "memory.pser", "memory-1.pser"}
+    assert heads(next((run / "checkpoints").iterdir())) == {"state.pser", "memory.pser", "memory-1.pser"}
     resume_run(run, Quiet(), engine=direct)
     found = rows(run)
     frames = [row["frames"] for row in found]
@@ -385,7 +435,6 @@ def test_ray_is_asked_to_be_quiet_before_it_is_imported(monkeypatch):
         (["--engine", "ray", "--actors", "0"], "actors must be at least 1, got 0"),
         (["--engine", "ray", "--shards", "3"], "2 actors fill at most as many, got 3"),
         (["--engine", "ray", "--synchronous", "--actors", "2"], "means one actor and one shard, got 2 and 1"),
-        (["--engine", "ray", "--synchronous", "--noisy", "on"], "--synchronous cannot keep in one order"),
         (
             ["--engine", "ray", "--replay", "reaper", "--n-step", "1"],
             "carries out --replay pser, per, uniform",

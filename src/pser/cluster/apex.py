@@ -8,6 +8,7 @@ actor may be ahead of the learner by two chunks, and then waits.
 import contextlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ class Losses:
     """Shards replaced."""
     steps: int = 0
     """Steps that were in a shard and not in its snapshot."""
+    longest_seconds: float = 0.0
+    """From the notice of a loss until the place of what was lost did its work again, at most."""
 
 
 class ApexTrainer(Course):
@@ -74,10 +77,18 @@ class ApexTrainer(Course):
         self._weights: Any = None
         self._version = -1
         """The updates that the weights given to actors had seen."""
-        places = Places(calls, settings, cluster, game.observation, self._shard_lost, lambda: self.frames)
+        places = Places(
+            calls,
+            settings,
+            cluster,
+            game.observation,
+            self._shard_lost,
+            partial(self._back, "shard"),
+            lambda: self.frames,
+        )
         self.replay = ShardedReplay(calls, settings, cluster, game.observation, places)
         self._silent_seconds = 0.0
-        self.crew = Crew(calls, settings, cluster, self._actor_lost)
+        self.crew = Crew(calls, settings, cluster, self._actor_lost, partial(self._back, "actor"))
 
     def close(self) -> None:
         """End all processes of the run."""
@@ -94,6 +105,8 @@ class ApexTrainer(Course):
         if self._silent_seconds == SILENT_SECONDS:
             self._remarks.append(f"no actor has played for {SILENT_SECONDS:g} s: is there room for them?")
         if played is not None:
+            if played.report.noise is not None:
+                self.agent.set_noise_stream(played.report.noise)
             self.replay.add(played.actor, played.chunk, played.steps)
             self.last_steps = played.steps
             self.counters.steps += played.steps
@@ -117,7 +130,9 @@ class ApexTrainer(Course):
                 if left <= 0 or self.crew.chunks_asked(actor) >= ahead:
                     continue
                 steps = min(chunk, -(-left // cluster.envs_per_actor))
-                self.crew.ask(actor, steps, self._share(epsilons, actor), *self._newest_weights())
+                self.crew.ask(
+                    actor, steps, self._share(epsilons, actor), *self._newest_weights(), self._noise()
+                )
                 left -= steps * cluster.envs_per_actor
 
     def _share(self, epsilons: Any, actor: int) -> Any:
@@ -133,6 +148,11 @@ class ApexTrainer(Course):
         if self._weights is None or self.counters.updates >= self._version + period:
             self._weights, self._version = self._calls.put(self.agent.get_weights()), self.counters.updates
         return self._version, self._weights
+
+    def _noise(self) -> Any:
+        """Where the one stream of noise is that learner and actor draw from in turn, where all is synchronous."""
+        shared = self.cluster.synchronous and self.settings.agent.noisy
+        return self.agent.noise_stream() if shared else None
 
     def _actor_lost(self, actor: int, reason: str) -> None:
         self._refuse_if_synchronous(f"actor {actor}", reason)
@@ -152,6 +172,10 @@ class ApexTrainer(Course):
             f"shard {shard} was lost ({reason}), and {steps:,} steps with it: it goes on from its last snapshot"
         )
 
+    def _back(self, role: str, number: int, seconds: float) -> None:
+        self.losses.longest_seconds = max(self.losses.longest_seconds, seconds)
+        self._remarks.append(f"{role} {number} works again, {seconds:.1f} s after its loss was noticed")
+
     def _remarked(self) -> Iterator[Event]:
         while self._remarks:
             yield Remark(self.frames, self._remarks.pop(0))
@@ -162,7 +186,12 @@ class ApexTrainer(Course):
             return row
         lost = self.losses
         return row | {
-            "cluster": {"actors_lost": lost.actors, "shards_lost": lost.shards, "steps_lost": lost.steps}
+            "cluster": {
+                "actors_lost": lost.actors,
+                "shards_lost": lost.shards,
+                "steps_lost": lost.steps,
+                "longest_recovery_seconds": round(lost.longest_seconds, 2),
+            }
         }
 
     def load_memory(self, path: Path) -> Places:

@@ -1,5 +1,6 @@
 """The actors of a run, as the learner sees them: asked for steps, heard, and replaced when lost."""
 
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ class _Seat:
     asked: deque[Asked] = field(default_factory=deque)
     deaths: int = 0
     pid: int | None = None
+    noticed: float | None = None
+    """When the loss of who held it before was noticed, as long as nothing was heard since."""
 
 
 class Crew:
@@ -49,9 +52,11 @@ class Crew:
         settings: TrainSettings,
         cluster: ClusterSettings,
         lost: Callable[[int, str], None],
+        back: Callable[[int, float], None],
     ) -> None:
-        """`lost` is told of each actor that had to be replaced."""
+        """`lost` is told of each actor that had to be replaced, `back` when it plays: how long after the notice."""
         self._calls, self._settings, self._cluster, self._lost = calls, settings, cluster, lost
+        self._back = back
         self.serial = 0
         """How many players there were so far: the next one's number."""
         self._seats: list[_Seat] = []
@@ -81,11 +86,13 @@ class Crew:
         """Chunks asked of an actor and not yet heard of."""
         return len(self._seats[actor].asked)
 
-    def ask(self, actor: int, steps: int, epsilon: Epsilon, version: int, weights: Any) -> None:
+    def ask(
+        self, actor: int, steps: int, epsilon: Epsilon, version: int, weights: Any, noise: Any = None
+    ) -> None:
         """Let an actor play so many steps of each of its environments."""
         seat = self._seats[actor]
         play = seat.handle.play.options(num_returns=2)
-        report, chunk = play.remote(steps, epsilon, version, weights)
+        report, chunk = play.remote(steps, epsilon, version, weights, noise)
         seat.asked.append(Asked(report, chunk, steps * self._cluster.envs_per_actor))
 
     def hear(self, seconds: float) -> Played | None:
@@ -105,6 +112,9 @@ class Crew:
         self._turn = actor + 1
         _, chunk, steps = seat.asked.popleft()
         seat.deaths, seat.pid = 0, report.pid
+        if seat.noticed is not None:
+            self._back(actor, time.monotonic() - seat.noticed)
+            seat.noticed = None
         return Played(actor, report, chunk, steps)
 
     def call(self, actor: int, method: str, *arguments: Any) -> Any:
@@ -127,7 +137,8 @@ class Crew:
     def _replace(self, actor: int, reason: str) -> None:
         """A new player in the place of one that was lost, with games and random actions of its own."""
         seat = self._seats[actor]
+        noticed = time.monotonic() if seat.noticed is None else seat.noticed
         self._calls.end(seat.handle)
         deaths = counted_death(f"actor {actor}", seat.deaths, reason)
-        self._seats[actor] = _Seat(self._new(), deaths=deaths)
+        self._seats[actor] = _Seat(self._new(), deaths=deaths, noticed=noticed)
         self._lost(actor, reason)

@@ -1,5 +1,7 @@
-"""The shards of a run, as the learner sees them: told, asked, saved, and replaced when lost."""
+"""The shards of a run, as the learner sees them: told, asked, and replaced when lost."""
 
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,13 +10,14 @@ from typing import Any
 
 from pser.cluster.calls import Calls, Lost, counted_death
 from pser.cluster.packing import Updates, updates_of
+from pser.cluster.saving import SavedShards, ShardsSaving, file_of
 from pser.cluster.settings import ClusterSettings
-from pser.cluster.shard import Shard, Status
+from pser.cluster.shard import LOADED, Shard, Status
 from pser.errors import PserError
 from pser.learner.agent import Floats
 from pser.learner.settings import TrainSettings
 from pser.memory.arrays import Ints
-from pser.records.checkpoint import MEMORY, checkpoint_name, checkpoint_paths
+from pser.records.checkpoint import MEMORY, checkpoint_paths
 from pser.spec import Array, Frames
 
 
@@ -34,10 +37,12 @@ class Place:
     saved: dict[str, int] = field(default_factory=dict)
     """Name of a checkpoint → the steps that are in it."""
     deaths: int = 0
+    noticed: float | None = None
+    """When the loss of who held it before was noticed, as long as nothing was heard since."""
 
 
 class Places:
-    """All shards; a checkpoint saves them."""
+    """All shards; a checkpoint saves them (`saving.py`)."""
 
     def __init__(
         self,
@@ -46,15 +51,23 @@ class Places:
         cluster: ClusterSettings,
         observation: Array | Frames,
         lost: Callable[[int, str, int], None],
+        back: Callable[[int, float], None],
         frames: Callable[[], int],
     ) -> None:
         """`lost` is told of each shard that had to be replaced, with the steps that went with it.
 
-        `frames` tells how far the run is, by which its checkpoints are named.
+        `back` is told when its place answers again, how long after the notice. `frames` tells how far the run is, by
+        which its checkpoints are named.
         """
-        self._calls, self._settings, self._cluster, self._lost = calls, settings, cluster, lost
-        self._observation, self._frames = observation, frames
-        self._folder: Path | None = None
+        self.calls, self._settings, self._cluster, self._lost = calls, settings, cluster, lost
+        self._observation, self.frames, self._back = observation, frames, back
+        self.folder: Path | None = None
+        """Of the checkpoints."""
+        self.saved: SavedShards | None = None
+        """The save that they were loaded from."""
+        self.saves = LOADED
+        """How many saves were begun since."""
+        self._replacing = threading.RLock()  # whoever writes a checkpoint may notice a loss, too
         self._places = [Place(self._new(number)) for number in range(cluster.shards)]
 
     def __len__(self) -> int:
@@ -67,6 +80,11 @@ class Places:
         return iter(self._places)
 
     @property
+    def generations(self) -> tuple[int, ...]:
+        """How often each shard was replaced."""
+        return tuple(place.generation for place in self._places)
+
+    @property
     def pids(self) -> list[int | None]:
         """The processes of the shards; None for one that has not yet answered."""
         return [place.status.pid if place.status else None for place in self._places]
@@ -74,7 +92,7 @@ class Places:
     def close(self) -> None:
         """End all shards."""
         for place in self._places:
-            self._calls.end(place.handle)
+            self.calls.end(place.handle)
 
     def told(self, place: Place) -> Updates | None:
         """What is to be told with the next call."""
@@ -96,49 +114,65 @@ class Places:
     def answer(self, number: int, ref: Any, method: str, *arguments: Any) -> Any:
         """What one shard answers to a call; if it is lost meanwhile it is replaced, and called again."""
         while True:
+            generation = self._places[number].generation
             try:
-                answer = self._calls.get(ref)
+                answer = self.calls.get(ref)
             except Lost as error:
-                self.replace(number, str(error))
+                self.replace(number, str(error), generation)
                 ref = getattr(self._places[number].handle, method).remote(*arguments)
             else:
-                self._places[number].deaths = 0
+                self.heard(number)
                 return answer
 
-    def save(self, path: Path) -> None:
-        """Every shard writes its own file: the first this one, the others beside it."""
-        path = path.absolute()
-        self.everywhere("save", lambda number: (str(file_of(path, number)),))
-        missing = [number for number in range(len(self._places)) if not file_of(path, number).exists()]
-        if missing:
-            raise PserError(
-                f"shard {missing[0]} wrote its part of {path.parent.parent} on another machine: "
-                "use a --run-dir on storage that all machines see"
-            )
-        self._folder = path.parent.parent
-        for place in self._places:
-            place.saved[checkpoint_name(self._frames())] = place.steps
+    def heard(self, number: int) -> None:
+        """A shard has answered."""
+        place = self._places[number]
+        place.deaths = 0
+        if place.noticed is not None:
+            self._back(number, time.monotonic() - place.noticed)
+            place.noticed = None
+
+    def begin_save(self, path: Path, since: SavedShards | None) -> ShardsSaving:
+        """Every shard takes this moment, to be written to its own file: the first to this one, the others beside it."""
+        return ShardsSaving(self, path.absolute(), since)
 
     def load(self, path: Path) -> None:
         """Every shard takes its own file; a damaged one is refused."""
         path = path.absolute()
         for number, place in enumerate(self._places):
-            place.status = self._calls.get(place.handle.load.remote(str(file_of(path, number))))
+            place.status = self.calls.get(place.handle.load.remote(str(file_of(path, number))))
             place.pending, place.steps, place.saved = [], 0, {path.parent.name: 0}
-        self._folder = path.parent.parent
+        self.folder = path.parent.parent
+        self.saved = SavedShards(path, LOADED, self.generations)
 
-    def replace(self, number: int, reason: str) -> None:
-        """A new shard in the place of one that was lost, with what its newest whole snapshot holds."""
+    def replace(self, number: int, reason: str, generation: int) -> None:
+        """A new shard in the place of one that was lost, with what its newest whole snapshot holds.
+
+        Nothing if it was the one of an earlier generation: that one is replaced already.
+        """
+        with self._replacing:
+            if generation == self._places[number].generation:
+                self._replace(number, reason)
+
+    def _replace(self, number: int, reason: str) -> None:
         old = self._places[number]
-        self._calls.end(old.handle)
+        noticed = time.monotonic() if old.noticed is None else old.noticed
+        self.calls.end(old.handle)
         deaths = counted_death(f"shard {number}", old.deaths, reason)
-        place = Place(self._new(number), old.generation + 1, deaths=deaths, steps=old.steps, saved=old.saved)
+        place = Place(
+            self._new(number),
+            old.generation + 1,
+            deaths=deaths,
+            steps=old.steps,
+            saved=old.saved,
+            noticed=noticed,
+        )
         self._places[number] = place
         try:
             kept = self._restored(number)
             place.handle.end_episodes.remote()  # what follows is not what followed then
         except Lost as error:
-            self.replace(number, str(error))
+            self._replace(number, str(error))
             return
         place.steps = kept
         self._lost(number, reason, old.steps - kept)
@@ -146,10 +180,10 @@ class Places:
     def _restored(self, number: int) -> int:
         """Load the newest whole snapshot of a shard, if there is one; how many of the steps added were in it."""
         place = self._places[number]
-        for path in checkpoint_paths(self._folder) if self._folder else []:
+        for path in checkpoint_paths(self.folder) if self.folder else []:
             load = place.handle.load.remote(str(file_of(path / MEMORY, number)))
             try:
-                place.status = self._calls.get(load)
+                place.status = self.calls.get(load)
             except (PserError, OSError):
                 continue  # the one before
             return place.saved.get(path.name, 0)
@@ -157,7 +191,7 @@ class Places:
 
     def _new(self, number: int) -> Any:
         cluster, replay = self._cluster, self._settings.replay
-        return self._calls.start(
+        return self.calls.start(
             Shard,
             self._settings,
             self._observation,
@@ -167,8 +201,3 @@ class Places:
             # Others may hand over two chunks between two of an actor's own.
             0 if cluster.synchronous else 2 * cluster.chunk_steps,
         )
-
-
-def file_of(path: Path, number: int) -> Path:
-    """The file of a shard: that of the first is the one a run in one process would have."""
-    return path if number == 0 else path.with_name(f"{path.stem}-{number}{path.suffix}")

@@ -25,6 +25,8 @@ class Report(NamedTuple):
     """Return and length of each game that ended."""
     pid: int
     """The process that played."""
+    noise: npt.NDArray[np.uint8] | None
+    """Where the stream of a noisy network is, if it was given."""
 
 
 class Player:
@@ -54,8 +56,20 @@ class Player:
             and not synchronous
         )
 
-    def play(self, steps: int, epsilon: Epsilon, version: int, weights: Floats) -> tuple[Report, Chunk]:
-        """So many steps of every environment, by the weights of this version."""
+    def play(
+        self,
+        steps: int,
+        epsilon: Epsilon,
+        version: int,
+        weights: Floats,
+        noise: npt.NDArray[np.uint8] | None = None,
+    ) -> tuple[Report, Chunk]:
+        """So many steps of every environment, by the weights of this version.
+
+        `noise` is where the random stream of a noisy network is to go on; without it the actor has one of its own.
+        """
+        if noise is not None:
+            self.agent.set_noise_stream(noise)
         if version != self._version:
             self.agent.set_weights(weights.copy())  # what came through Ray is read-only
             self._version = version
@@ -71,7 +85,8 @@ class Player:
             np.copyto(self.observation, step.observation)
             for env in np.flatnonzero(step.finished):
                 episodes.append((float(step.episode_return[env]), int(step.episode_length[env])))
-        return Report(episodes, os.getpid()), tape.chunk(self._td_errors(tape, values))
+        noise = None if noise is None else self.agent.noise_stream()
+        return Report(episodes, os.getpid(), noise), tape.chunk(self._td_errors(tape, values))
 
     def _act(self, epsilon: Epsilon, values: list[Floats]) -> Ints:
         """ε-greedy actions; the Q values are kept where priorities are made of them."""

@@ -88,7 +88,7 @@ class ShardedReplay:
             try:
                 self._calls.get(place.adds.popleft())
             except Lost as error:
-                self.places.replace(number, str(error))
+                self.places.replace(number, str(error), place.generation)
                 place = self.places[number]
 
     def end_episodes(self, actor: int | None = None) -> None:
@@ -135,7 +135,7 @@ class ShardedReplay:
 
     def _request(self, batch_size: int, beta: float) -> None:
         """Ask for the next batches; what was learned rides along."""
-        generations = tuple(place.generation for place in self.places)
+        generations = self.places.generations
         largest = self.places.max_priority()
         if len(self.places) == 1:
             (place,) = self.places
@@ -183,9 +183,10 @@ class ShardedReplay:
             try:
                 answer: Answer = self._calls.get(ref)
             except Lost as error:
-                self.places.replace(number, str(error))
+                self.places.replace(number, str(error), place.generation)
                 return []
-            place.status, place.deaths = answer.status, 0
+            place.status = answer.status
+            self.places.heard(number)
             answers.append(answer)
         if len(answers) == 1:
             return self._of_one(answers[0], fetch)

@@ -89,12 +89,6 @@ class ClusterSettings:
             run.run.inspect_period_frames,
             "leave --inspect-period-frames out",
         )
-        require(
-            not (self.synchronous and run.agent.noisy),
-            "noise is drawn by learner and actor alike, which --synchronous cannot keep in one order",
-            "--noisy on",
-            "leave one of them out",
-        )
         least = run.replay.n_step + 1
         for shard in range(self.shards):
             capacity, streams = self.capacity_of(shard, run.replay.capacity), self.streams_in(shard)

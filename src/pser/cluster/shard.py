@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +14,12 @@ from pser.cluster.packing import Packed, Updates, pack, received
 from pser.cluster.shards import least_probability
 from pser.learner.seeds import derived_seed
 from pser.learner.settings import TrainSettings
+from pser.memory.parts import Saved
 from pser.memory.prioritization import Uniform
 from pser.spec import Array, Frames
+
+LOADED = 0
+"""The number of the save that a memory was loaded from."""
 
 
 class Status(NamedTuple):
@@ -72,8 +77,13 @@ class Shard:
             gamma=settings.agent.gamma,
             seed=derived_seed(settings.run.seed, "memory", number),
         )
+        self.memory.prepare_saves()
         self._tells_least = not isinstance(rule, Uniform) and rule.weights == "memory"
         self._refused: Exception | None = None
+        self._writer = ThreadPoolExecutor(1)
+        self._written: Future[Saved] | None = None
+        self._saves: dict[int, Saved] = {}
+        """Number of a save → what the next but one links."""
 
     def add(self, updates: Updates | None, max_priority: float, streams: Sequence[int], chunk: Chunk) -> None:
         """Keep a chunk of these streams. Nobody waits for it: what it refuses is raised by the next answer."""
@@ -129,14 +139,35 @@ class Shard:
         self._learn(updates, 0.0)
         return dict(self.memory.stats())
 
-    def save(self, updates: Updates | None, path: str) -> None:
-        """Write the memory to a file that all machines see."""
+    def begin_save(
+        self, updates: Updates | None, path: str, number: int, since: tuple[int, str] | None
+    ) -> None:
+        """Take this moment, and begin to write it to files that all machines see, while the memory is used on.
+
+        `since` is the number of an earlier save, and where it is now: what is in it is linked.
+        """
         self._learn(updates, 0.0)
-        self.memory.save(Path(path))
+        earlier = None if since is None else self._saves.get(since[0])
+        if since is not None and earlier is not None:
+            earlier.path = Path(since[1])
+        saving = self.memory.begin_save(path, earlier)
+        self._number, self._written = number, self._writer.submit(saving.write)
+
+    def is_saved(self) -> bool:
+        """Whether the save begun last is complete; what went wrong with it is raised here."""
+        assert self._written is not None
+        if not self._written.done():
+            return False
+        newest = list(self._saves)[-1:]
+        self._saves = {number: self._saves[number] for number in newest} | {
+            self._number: self._written.result()
+        }
+        return True
 
     def load(self, path: str) -> Status:
         """Take the memory of a file; a damaged one is refused, and nothing changed."""
         self.memory = pser.ReplayMemory.load(Path(path))
+        self._saves = {LOADED: self.memory.saved} if self.memory.saved else {}
         return self.status()
 
     def _learn(self, updates: Updates | None, max_priority: float) -> None:

@@ -84,6 +84,12 @@ class Agent(Protocol):
     def set_weights(self, weights: Floats) -> None:
         """Act by the weights of a snapshot."""
 
+    def noise_stream(self) -> NDArray[np.uint8]:
+        """Where the random stream of a noisy network is; asked of those alone."""
+
+    def set_noise_stream(self, state: object) -> None:
+        """Continue that stream from there."""
+
     def get_state(self) -> dict[str, Any]:
         """All that learning needs, as NumPy arrays and JSON values: the content of a checkpoint."""
 

@@ -198,8 +198,17 @@ class DQN:
             "optimizer": {name: _array(value).copy() for name, value in self.optimizer.state().items()},
         }
         if self.noise:
-            state["noise"] = self.noise[0].generator.get_state().numpy()
+            state["noise"] = self.noise_stream()
         return state
+
+    def noise_stream(self) -> NDArray[np.uint8]:
+        """Where the random stream of a noisy network is."""
+        stream: NDArray[np.uint8] = self.noise[0].generator.get_state().numpy()
+        return stream
+
+    def set_noise_stream(self, state: object) -> None:
+        """Continue the random stream of a noisy network from there."""
+        self.noise[0].set_stream(state)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from `get_state`."""
@@ -207,7 +216,7 @@ class DQN:
         self.online_flat.check(state["online"])
         self.target_flat.check(state["target"])
         if self.noise:
-            self.noise[0].set_stream(state.get("noise"))
+            self.set_noise_stream(state.get("noise"))
         self.online_flat.set_state(state["online"])
         self.target_flat.set_state(state["target"])
         own = self.optimizer.state()

@@ -25,19 +25,38 @@ import pser
 from pser.errors import PserError
 from pser.files.atomic import remove_folder, sync_folder
 from pser.files.container import read_container, write_container
-from pser.memory.changes import Saving
-from pser.memory.parts import Saved
 
 KEPT = 2
 PREFIX = "frames-"
 STATE, MEMORY = "state.pser", "memory.pser"
 
 
+class Written(Protocol):
+    """A save that is complete."""
+
+    path: Path
+    """Where it is; corrected when the checkpoint gets its name."""
+
+
+class Begun(Protocol):
+    """A save whose moment is taken."""
+
+    def write(self) -> Written:
+        """Write it, in whatever thread."""
+
+    def abandon(self) -> None:
+        """Nobody has to wait for it any more."""
+
+
 class Memory(Protocol):
     """What can be part of a checkpoint."""
 
-    def save(self, path: Path) -> None:
-        """Write all of it to this file, or to this and others beside it."""
+    @property
+    def saved(self) -> Any:
+        """The save that it was loaded from, or the last one; None if there is none."""
+
+    def begin_save(self, path: Path, since: Any) -> Begun:
+        """Take this moment, to be written to this file and others beside it; what is in `since` may be linked."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +75,8 @@ class CheckpointWriter:
     def __init__(self, folder: Path, newest: Checkpoint | None = None) -> None:
         """`newest`: the checkpoint that the run went on from."""
         self._folder = folder
-        self._saves: deque[Saved] = deque(maxlen=KEPT)
-        if newest is not None and isinstance(newest.memory, pser.ReplayMemory) and newest.memory.saved:
+        self._saves: deque[Written] = deque(maxlen=KEPT)
+        if newest is not None and newest.memory.saved:
             self._saves.append(newest.memory.saved)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
@@ -75,7 +94,7 @@ class CheckpointWriter:
         """Take a snapshot of this moment, and begin to write it; then all but the newest two are forgotten.
 
         `first` and `then` are done before and after, in the thread that writes. It ends with the process, whatever it
-        has written by then. A memory of another kind than ReplayMemory is written whole, before this returns.
+        has written by then.
         """
         self.wait()
         self._folder.resolve().mkdir(exist_ok=True)  # a link to a folder will do, also to one to be made
@@ -84,29 +103,22 @@ class CheckpointWriter:
         temporary.mkdir()
         since = self._saves[0] if len(self._saves) == KEPT else None
         state = copy.deepcopy(state)
-        saving: Saving | None = None
-        if isinstance(memory, pser.ReplayMemory):
-            saving = memory.begin_save(temporary / MEMORY, since)
-        else:
-            with _removed_on_error(temporary):
-                memory.save(temporary / MEMORY)
+        saving = memory.begin_save(temporary / MEMORY, since)
 
         def carry_out() -> None:
             try:
                 with _removed_on_error(temporary):
                     first()
-                    saved = saving.write() if saving is not None else None
+                    saved = saving.write()
                     target = _complete(self._folder, frames, state, temporary)
-                if saved is not None:
-                    saved.path = target / MEMORY
-                    self._saves.append(saved)
+                saved.path = target / MEMORY
+                self._saves.append(saved)
                 then()
                 self._completed = frames
             except BaseException as error:
                 self._error = error
             finally:
-                if saving is not None:
-                    saving.abandon()
+                saving.abandon()
 
         self._thread = threading.Thread(target=carry_out, name="pser-checkpoint", daemon=True)
         self._thread.start()
