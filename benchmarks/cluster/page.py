@@ -11,6 +11,7 @@ BATCH_MS = {"minatar": 0.35, "atari": 11.0}
 INGEST_TIMES, BATCH_TIMES = 4.0, 8.0
 DRAW = {rllib.EPISODES: 1 / 4, rllib.COLUMNS: 1 / 50}
 LEARN = 0.7
+RECOVERY_SECONDS = 15.0
 
 Check = tuple[str, str, str, bool]
 """What, target, measured, whether it is met."""
@@ -34,7 +35,7 @@ def page(results: dict[str, Any]) -> str:
         f"| {what} | {target} | {measured} | {'met' if met else '**missed**'} |"
         for what, target, measured, met in checks(results)
     ]
-    for section in (_traffic, _learner, _scaling, _rllib, _sizing):
+    for section in (_traffic, _learner, _scaling, _faults, _rllib, _sizing):
         lines += section(results)
     return "\n".join(lines) + "\n"
 
@@ -82,6 +83,13 @@ def checks(results: dict[str, Any]) -> list[Check]:
                 found["median"] <= LEARN,
             )
         )
+    if "faults" in results:
+        found = results["faults"]["rows"]
+        name = max(found, key=lambda row: found[row]["seconds"])
+        slowest = found[name]["seconds"]
+        what = "a run goes on after the notice of a loss, at most"
+        shown = f"{slowest:.1f} s ({name})"
+        rows.append((what, f"≤ {RECOVERY_SECONDS:g} s", shown, slowest <= RECOVERY_SECONDS))
     return rows
 
 
@@ -175,6 +183,26 @@ def _scaling(results: dict[str, Any]) -> list[str]:
             f"| {actors} | {rate.steps_per_second:,.0f} | {rate.limit} |"
             for actors, rate in scaling.model_of(found, costs)
         ]
+    return lines
+
+
+def _faults(results: dict[str, Any]) -> list[str]:
+    if "faults" not in results:
+        return []
+    found = results["faults"]
+    lines = [
+        "",
+        "## What a loss costs",
+        "",
+        f"CartPole, a snapshot every {found['period']:,} frames; killed by SIGKILL shortly before the next one, unless",
+        "it says otherwise. Wall time from the notice (Ray tells the learner; Ray begins a sweep's run again; a person",
+        "types `--resume`, on a cluster that is there) until the next chunk, batch or row of the records. *Lost*:",
+        "steps that are gone from the memory, or are played again.",
+        "",
+        "| killed | s until it went on | steps lost |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {name} | {row['seconds']:.1f} | {row['lost']:,} |" for name, row in found["rows"].items()]
     return lines
 
 

@@ -24,7 +24,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 warnings.simplefilter("ignore")  # of the libraries under test
 
-from benchmarks.cluster import learner, rllib, scaling, sizing_table, traffic  # noqa: E402
+from benchmarks.cluster import faults, learner, rllib, scaling, sizing_table, traffic  # noqa: E402
 from benchmarks.cluster.page import page  # noqa: E402
 from benchmarks.cluster.tasks import TASKS  # noqa: E402
 from benchmarks.machine import machine  # noqa: E402
@@ -32,7 +32,7 @@ from benchmarks.machine import machine  # noqa: E402
 ROUNDS, QUICK_ROUNDS, QUICK_SCALE = 15, 3, 0.1
 PACKAGES = ("pser", "ray", "torch", "torchrl", "numpy")
 STORE_BYTES = 1 << 30
-PARTS = ("traffic", "learner", "scaling", "rllib")
+PARTS = ("traffic", "learner", "scaling", "rllib", "faults")
 
 
 def main() -> None:
@@ -68,6 +68,8 @@ def measure(part: str, rounds: int, scale: float) -> dict[str, Any]:
     """One part, with a Ray of its own where it needs one."""
     if part == "rllib":
         return rllib.measure(rounds, scale)
+    if part == "faults":
+        return faults.measure(started_ray)
     if part == "scaling":
         with started_ray():
             return scaling.measure(scale)

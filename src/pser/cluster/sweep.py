@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -69,7 +70,7 @@ class RayTasks:
         return future
 
     def _begin(self, job: Job) -> Any:
-        absolute = Job(job.name, job.folder.absolute(), job.settings, job.preset, job.command)
+        absolute = replace(job, folder=job.folder.absolute())
         return self._task.options(name=job.name).remote(absolute.to_json(), os.getcwd())
 
     def where(self, job: Job) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pser.cluster.apex import ApexTrainer
 from pser.cluster.calls import Calls
 from pser.cluster.engine import join_ray
-from pser.cluster.settings import ClusterSettings
+from pser.cluster.settings import ClusterSettings, from_json
 from pser.errors import PserError
 from pser.learner.games import training_game
 from pser.learner.settings import TrainSettings
@@ -77,3 +77,8 @@ class RayEngine:
                 f"{there:g}: lower --actors or --shards"
             )
         return 1.0
+
+
+def engine_of(plain: Any) -> RayEngine:
+    """The engine that a manifest names, on this machine."""
+    return RayEngine(from_json(plain))

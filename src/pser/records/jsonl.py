@@ -8,6 +8,9 @@ from typing import Any
 
 from pser.errors import DamagedFileError
 
+TAIL_BYTES = 1 << 16
+"""Of a record, that the newest row is looked for in."""
+
 
 class JsonLines:
     """Appends rows to a file; each row is whole on disk, or (after a crash) a last line without an end."""
@@ -52,3 +55,14 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def newest_frames(path: Path) -> int:
+    """The frames that the newest whole row of a record speaks of; 0 if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            whole = [line for line in file.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        return int(json.loads(whole[-1])["frames"])
+    except (OSError, IndexError, ValueError, KeyError, TypeError):
+        return 0

@@ -20,6 +20,9 @@ PARENT = "PSER_SWEEP_PROCESS"
 COST = "cost.json"
 """File of a run's folder that holds the processor time taken so far."""
 
+ENGINES = {"ray": "pser.cluster.training:engine_of"}
+"""Name of an engine → the function that makes it of what a manifest says: imported where a job asks for it."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -35,10 +38,12 @@ class Job:
     """The preset the settings started from."""
     command: str
     """What a person typed to have it run."""
+    engine: Mapping[str, Any] | None = None
+    """Who carries it out, as its manifest names it; None: the process of the job."""
 
     def to_json(self) -> str:
         """The job as one line."""
-        return json.dumps({**vars(self), "folder": str(self.folder), "settings": dict(self.settings)})
+        return json.dumps({**vars(self), "folder": str(self.folder)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -55,17 +60,19 @@ class Job:
 def carry_out(job: Job) -> None:
     """Train as the job says, in this process: start the run, or continue it from its newest checkpoint."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first imported
+    from pser.learner.registry import load
     from pser.learner.settings_json import from_json
     from pser.records.trust import imported_modules
     from pser.run.progress import PlainProgress
     from pser.run.training import resume_run, start_run
 
     settings = from_json(job.settings)
+    engine = None if job.engine is None else load(ENGINES[job.engine["name"]])(job.engine)
     progress = PlainProgress(settings.run.budget_frames)
     if RunFolder(job.folder).manifest.exists():
-        resume_run(job.folder, progress, trusted=imported_modules(settings))
+        resume_run(job.folder, progress, trusted=imported_modules(settings), engine=engine)
     else:
-        start_run(settings, job.preset, job.folder, progress, command=job.command)
+        start_run(settings, job.preset, job.folder, progress, command=job.command, engine=engine)
 
 
 def main() -> int:

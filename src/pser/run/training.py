@@ -21,6 +21,7 @@ from pser.learner.settings import TrainSettings
 from pser.records.checkpoint import Checkpoint, read_newest_checkpoint
 from pser.records.edits import refuse_edited
 from pser.records.folder import RunFolder
+from pser.records.jsonl import newest_frames
 from pser.records.manifest import budget_of, build_manifest, read_manifest, settings_of, write_manifest
 from pser.records.trackers import require_tracker
 from pser.records.trust import refuse_imports
@@ -122,7 +123,15 @@ def resume_run(
                 if checkpoint
                 else "from the start: no checkpoint yet"
             )
-            progress.said(f"resuming {path} {where}")
+            recorded = newest_frames(folder.train)
+            again = recorded - (checkpoint.state["frames"] if checkpoint else 0)
+            repeated = f"; {again:,} frames since then are played again" if again > 0 else ""
+            progress.said(f"resuming {path} {where}{repeated}")
+            resumed = {"frames": checkpoint.state["frames"] if checkpoint else 0, "recorded_frames": recorded}
+            write_manifest(
+                folder.manifest,
+                read_manifest(folder.manifest) | {"resumed": [*manifest.get("resumed", []), resumed]},
+            )
             _run(folder, trainer, checkpoint, progress, budget)
 
 

@@ -7,7 +7,18 @@ from pathlib import Path
 from pser.errors import PserError
 from pser.studies.study import Study
 
-NAMES = ("check", "chain", "minatar", "sharpness", "anatomy", "tune", "remedies", "rainbow", "rainbow-parts")
+NAMES = (
+    "check",
+    "chain",
+    "minatar",
+    "sharpness",
+    "anatomy",
+    "tune",
+    "remedies",
+    "rainbow",
+    "rainbow-parts",
+    "apex",
+)
 """Modules of this package that declare a `STUDY`, in the order in which they are told."""
 
 

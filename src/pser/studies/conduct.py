@@ -82,7 +82,8 @@ def _take_over(study: Study, run: Planned, place: Place) -> bool:
         if path.is_relative_to(place.kept):
             continue
         record = read_record(path)
-        if _without_spelling(record.settings) == _without_spelling(settings):
+        same_engine = record.engine == run.arm.engine
+        if same_engine and _without_spelling(record.settings) == _without_spelling(settings):
             origin = record.shared_from or record.study
             replace(record, study=study.name, arm=run.arm.name, shared_from=origin).write(place.record(run))
             print(f"{run.name}: taken over from {origin}", flush=True)
@@ -99,7 +100,7 @@ def _job(study: Study, run: Planned, place: Place, command: str) -> Job:
     settings = study.settings_of(run)
     folder = place.folder(run)
     refuse_other_settings(folder, settings)
-    return Job(run.name, folder, to_json(settings), study.preset_of(run.game), command)
+    return Job(run.name, folder, to_json(settings), study.preset_of(run.game), command, engine=run.arm.engine)
 
 
 def _keep(study: Study, run: Planned, job: Job, place: Place) -> None:

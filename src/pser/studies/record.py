@@ -51,6 +51,8 @@ class Record:
     """Columns of eval.jsonl; empty without evaluations."""
     shared_from: str | None = None
     """The study this run was made for, where another has taken it over; its cost is counted there."""
+    engine: dict[str, Any] | None = None
+    """Who carried the run out, if it was not one process: `cpu_seconds` is then that of the learner alone."""
 
     @property
     def curve(self) -> Curve:
@@ -108,6 +110,7 @@ def record_of(folder: Path, *, study: str, arm: str) -> Record:
         final={key: last[key] for key in ("frames", "steps", "updates", "episodes") if key in last},
         train=_columns(thinned(train, MOST_POINTS)),
         eval=_columns([_flat(row) for row in _rows(files.evaluations)]),
+        engine=manifest.get("engine"),
     )
 
 

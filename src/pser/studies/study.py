@@ -27,6 +27,8 @@ class Arm:
     """The settings in which it differs from the others."""
     seeds: int | None = None
     """Seeds of this arm; None takes the study's."""
+    engine: Mapping[str, Any] | None = None
+    """Who carries its runs out, as a manifest names it (`{"name": "ray", "actors": 2, ...}`); None: one process."""
 
 
 @dataclass(frozen=True, kw_only=True)
