@@ -147,6 +147,19 @@ def test_a_folder_with_another_strategy_is_not_taken_for_this_one(tmp_path):
         grid.refuse_other_settings(job.folder, from_json(job.settings))
 
 
+def test_a_job_that_is_stopped_while_it_is_being_started_ends(tmp_path, monkeypatch):
+    executor = LocalProcesses(1)
+    begin = subprocess.Popen
+
+    def slowly(*arguments, **options):
+        process = begin([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.PIPE)
+        executor._stopped = True  # by another thread, which does not know of it yet
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", slowly)
+    assert executor._run(job_of(tmp_path / "run")).message == "killed by SIGTERM"
+
+
 def test_a_job_that_cannot_even_be_started_is_an_outcome(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with LocalProcesses(1) as executor:

@@ -72,6 +72,8 @@ class LocalProcesses:
                 command, stdout=log, stderr=log, stdin=subprocess.PIPE, env=environment
             )
             self._running.add(process)
+            if self._stopped:  # while it was being started: nobody else ends it
+                process.terminate()
             process.communicate(job.to_json().encode())
             self._running.discard(process)
         code = process.returncode
