@@ -1,11 +1,13 @@
 """Every Python block of the documentation runs as it stands, and every command it names exists."""
 
+import json
 import re
 import shlex
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from benchmarks.train.family import with_costs
 
 from pser.cli import COMMANDS, main
 
@@ -101,3 +103,9 @@ def test_mathematical_stars_are_escaped():
         if bare.search(meant.sub("", line))
     ]
     assert found == []
+
+
+def test_the_costs_of_the_agents_are_those_that_were_measured():
+    measured = json.loads((DOCS / "benchmarks-train.json").read_text(encoding="utf-8"))["family"]
+    page = (DOCS / "agents.md").read_text(encoding="utf-8")
+    assert page == with_costs(page, measured)

@@ -20,10 +20,23 @@ AGENTS: dict[str, dict[str, Any]] = {
     "c51": C51,
     "noisy": NOISY,
     "noisy + dueling + c51": {**C51, **NOISY, **DUELING},
+    "noisy + dueling + c51, own layers": {**C51, **NOISY, **DUELING, "dueling_shared": False},
     "rainbow": {**C51, **NOISY, **DUELING, "double_q": True},
+    "rainbow, own layers": {**C51, **NOISY, **DUELING, "double_q": True, "dueling_shared": False},
 }
 LIMITS = {"c51": 1.8, "noisy + dueling + c51": 2.5}
 UPDATES = 10
+START, END = "<!-- costs: start -->", "<!-- costs: end -->"
+PARTS = {
+    "[Double Q](#double-q) | `--double-q on` | `double`": ("double",),
+    "[dueling](#dueling) | `--dueling on` | `dueling`": ("dueling, own layers", "dueling"),
+    "[n-step returns](#n-step-returns) | `--n-step 3` | `n-step`": (),
+    "[distributions](#distributions-c51) | `--loss c51` | `c51`": ("c51",),
+    "[noise](#noise) | `--noisy on` | `noisy`": ("noisy",),
+    "dueling, C51 and noise | |": ("noisy + dueling + c51, own layers", "noisy + dueling + c51"),
+    "all five | | `rainbow`": ("rainbow, own layers", "rainbow"),
+}
+"""Rows of docs/agents.md → the agents whose cost they tell, the last of two with a shared hidden layer."""
 
 
 def measure(rounds: int) -> dict[str, dict[str, float]]:
@@ -81,3 +94,26 @@ def section(results: dict[str, dict[str, float]]) -> list[str]:
         )
         lines.append(f"| {name} | {row['cpu_ms']:.3f} | {row['times_dqn']:.2f} {verdict}|")
     return lines
+
+
+def costs(results: dict[str, dict[str, float]]) -> str:
+    """The table of docs/agents.md."""
+    rows = ["| part | switch | name | cost of an update |", "|---|---|---|---|"]
+    for part, agents in PARTS.items():
+        times = [f"{results[agent]['times_dqn']:.1f}" for agent in agents] or ["1.0"]
+        rows.append(f"| {part} | {times[0]}{f'; {times[1]} with a shared layer' if times[1:] else ''} |")
+    plain = results["dqn"]["cpu_ms"]
+    return "\n".join(
+        [
+            *rows,
+            "",
+            f"Costs are CPU times of an update on MinAtar against plain DQN's {plain:.2f} ms, as `make bench-train`",
+            "measured them ([training speed](benchmarks-train.md)).",
+        ]
+    )
+
+
+def with_costs(page: str, results: dict[str, dict[str, float]]) -> str:
+    """docs/agents.md with the table put between its two marks."""
+    before, _, rest = page.partition(START)
+    return f"{before}{START}\n\n{costs(results)}\n\n{END}{rest.partition(END)[2]}"

@@ -202,6 +202,9 @@ def main() -> None:
     }
     arguments.out.write_text(page(results))
     arguments.out.with_suffix(".json").write_text(json.dumps(results, indent=2) + "\n")
+    if not quick:
+        agents = arguments.out.parent / "agents.md"
+        agents.write_text(family.with_costs(agents.read_text(), results["family"]))
     print(page(results))
 
 
