@@ -39,6 +39,11 @@ class ArrayColumn final : public Column {
     copy_rows(count, slots, a_.next, a_.bytes, next);
   }
 
+  void gather_runs(const RunsOfSlots& of, uint8_t* now, uint8_t* next) const override {
+    copy_runs(of, a_.now, a_.bytes, now);
+    copy_runs(of, a_.next, a_.bytes, next);
+  }
+
   const char* damage(int64_t) const override { return nullptr; }  // any bytes are a value
 
  private:

@@ -4,6 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+#include <vector>
+
 #include "bindings.hpp"
 #include "draws.hpp"
 #include "index.hpp"
@@ -106,6 +109,32 @@ int64_t index_update(Index& self, nb::handle ids, nb::handle td_errors) {
   const int64_t* id = ids_view.as<int64_t>();
   if (td_view.is("f", 4)) return update_as(self, count, id, td_view.as<float>());
   return update_as(self, count, id, td_view.as<double>());
+}
+
+template <class Real>
+int64_t update_masked(Index& self, int64_t count, const int64_t* ids, const Real* td_errors, const bool* mask) {
+  if (std::memchr(mask, 0, static_cast<size_t>(count)) == nullptr) return update_as(self, count, ids, td_errors);
+  std::vector<int64_t> some;
+  std::vector<Real> errors;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!mask[i]) continue;
+    some.push_back(ids[i]);
+    errors.push_back(td_errors[i]);
+  }
+  return update_as(self, static_cast<int64_t>(some.size()), some.data(), errors.data());
+}
+
+// The same of windows, (sequences, steps) of each: only rows in the mask count.
+int64_t index_update_windows(Index& self, nb::handle ids, nb::handle td_errors, nb::handle mask) {
+  const View ids_view(ids, false), td_view(td_errors, false), mask_view(mask, false);
+  for (const View* view : {&ids_view, &td_view, &mask_view})
+    if (view->axes() != 2 || view->length(0) != ids_view.length(0) || view->length(1) != ids_view.length(1))
+      throw nb::type_error("expected arrays of one shape (sequences, steps)");
+  const int64_t count = ids_view.count();
+  const int64_t* id = ids_view.as<int64_t>();
+  const bool* counted = mask_view.as<bool>();
+  if (td_view.is("f", 4)) return update_masked(self, count, id, td_view.as<float>(), counted);
+  return update_masked(self, count, id, td_view.as<double>(), counted);
 }
 
 // read(id) for each id still in memory, NaN for those overwritten.
@@ -311,6 +340,7 @@ void bind_index(nb::module_& m) {
       .def("sample", &index_sample)
       .def("sample_at", &index_sample_at)
       .def("update", &index_update)
+      .def("update_windows", &index_update_windows)
       .def("set_priorities", &index_set_priorities)
       .def("predecessors", &index_predecessors)
       .def("raise_max_priority", &index_raise_max_priority)

@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
 #include "bindings.hpp"
 #include "bound_store.hpp"
 #include "draws.hpp"
@@ -121,15 +123,16 @@ int64_t store_sample_sequences(BoundStore& self, Draws& draws, double beta, Outp
     int64_t* ids = rows.ids + i * shape.rows();
     const Window window = windows.lay(out.chosen[i], places[i], ids);
     out.from_start[i] = window.from_start;
-    for (int64_t row = 0; row < shape.rows(); ++row) {
-      const bool held = row < window.steps;
-      if (!held) ids[row] = ids[window.steps - 1];
-      out.mask[i * shape.rows() + row] = held;
-      out.learn[i * shape.rows() + row] = held && row >= window.learn;
-    }
+    std::fill(ids + window.steps, ids + shape.rows(), ids[window.steps - 1]);
+    bool* const mask = out.mask + i * shape.rows();
+    std::fill(mask, mask + window.steps, true);
+    std::fill(mask + window.steps, mask + shape.rows(), false);
+    bool* const learn = out.learn + i * shape.rows();
+    std::fill(learn, learn + window.learn, false);
+    std::copy(mask + window.learn, mask + shape.rows(), learn + window.learn);
     beyond += shape.rows() - window.steps;
   }
-  store.gather(rows.count, rows.ids, rows.batch);
+  store.gather_windows(rows.count, rows.ids, rows.batch);
   return beyond;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace pser {
 
@@ -17,6 +18,25 @@ struct Pending {
 
   int64_t entry(int64_t stream, int64_t k) const { return (start[stream] + k) % n_step; }
   int64_t at(int64_t stream, int64_t entry) const { return stream * n_step + entry; }
+};
+
+// Slots side by side, for rows side by side of a batch.
+struct SlotRun {
+  int64_t slot, row, count;
+};
+
+// The slots of a batch of windows, one by one and in runs.
+struct RunsOfSlots {
+  std::vector<int64_t> slots;
+  std::vector<SlotRun> runs;
+
+  void take(int64_t row, int64_t slot) {
+    slots.push_back(slot);
+    if (row > 0 && slot == slots[static_cast<size_t>(row - 1)] + 1)
+      ++runs.back().count;
+    else
+      runs.push_back({slot, row, 1});
+  }
 };
 
 class Column {
@@ -41,6 +61,11 @@ class Column {
   // Copy the observations of these slots into a batch, and their next ones.
   virtual void gather(int64_t count, const int64_t* slots, uint8_t* now, uint8_t* next) const = 0;
 
+  // The same of windows; a column that keeps whole rows can copy each run at once.
+  virtual void gather_runs(const RunsOfSlots& of, uint8_t* now, uint8_t* next) const {
+    gather(static_cast<int64_t>(of.slots.size()), of.slots.data(), now, next);
+  }
+
   // Transitions that show a frame up to this one leave the memory, if the column has frames. A refresh must follow.
   virtual void forget(int64_t) {}
 
@@ -63,6 +88,11 @@ inline void copy_rows(int64_t count, const int64_t* slots, const uint8_t* from, 
     default:
       for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * bytes, from + slots[i] * bytes, static_cast<size_t>(bytes));
   }
+}
+
+// The same of windows.
+inline void copy_runs(const RunsOfSlots& of, const uint8_t* from, int64_t bytes, uint8_t* to) {
+  for (const SlotRun& run : of.runs) std::memcpy(to + run.row * bytes, from + run.slot * bytes, static_cast<size_t>(run.count * bytes));
 }
 
 }  // namespace pser

@@ -6,12 +6,14 @@
 #include <limits>
 #include <vector>
 
+#include "chains.hpp"
 #include "sampling.hpp"
 
 namespace pser {
 
 constexpr double kCompareMasses = 0.05;  // the least α at which p^α tells priorities apart to 14 digits
 constexpr double kFewDigits = std::numeric_limits<double>::min();
+constexpr size_t kLeastChain = 8;  // walkers that are worth it
 
 class Decaying : public Sampling {
  public:
@@ -51,6 +53,9 @@ class Decaying : public Sampling {
   // Kept between calls so that no call allocates.
   std::vector<Walker> walkers_;
   std::vector<Raise> raises_;
+  Chain chain_;
+  std::vector<int64_t> leading_;  // cells of the steps that lead to a chain, nearest first
+  std::vector<Raise> raised_;     // by a chain; as large as was ever needed
 
  private:
   // The transition holds this priority from now on; if it is a larger one, it came by decay.
@@ -85,7 +90,14 @@ class Decaying : public Sampling {
   // First whom each walker raises, of the masses held before; then the largest counts. So the records are fetched in time.
   PSER_INLINE void decay_masses_body() {
     raises_.clear();
-    for (const Walker& w : walkers_) walk_by_mass(w);
+    for (size_t k = 0; k < walkers_.size();) {
+      const size_t chained = chained_from(k);
+      if (chained >= kLeastChain && walk_chain(k, chained)) {
+        k += chained;
+      } else {
+        for (const size_t end = k + chained; k < end; ++k) walk_by_mass(walkers_[k]);
+      }
+    }
     for (const Raise& r : raises_)
       if (decay_max(r.mass, mass(r.cell)) > mass(r.cell)) raise(r);
   }
@@ -146,11 +158,57 @@ class Decaying : public Sampling {
     set_mass(raised.cell, raised.priority < kFewDigits ? power(raised.priority, rules_.alpha) : raised.mass);
   }
 
+  // How many walkers from this one on are a chain: each is in lockstep with the one before it.
+  PSER_INLINE size_t chained_from(size_t k) const {
+    constexpr size_t kLast = kLeastChain - 1;
+    // Most are alone, and told so by one comparison.
+    if (k + kLast >= walkers_.size() || walkers_[k + kLast].id - walkers_[k].id != static_cast<int64_t>(kLast) * streams()) return 1;
+    size_t count = 1;
+    for (; k + count < walkers_.size(); ++count) {
+      const Walker& w = walkers_[k + count];
+      if (w.id - walkers_[k + count - 1].id != streams() || !in_lockstep(w.cell)) break;
+    }
+    return count;
+  }
+
+  // The decay of a chain of walkers; false if they must walk one by one.
+  PSER_INLINE bool walk_chain(size_t first, size_t count) {
+    double least = walkers_[first].decaying, largest = least;
+    for (size_t k = 1; k < count; ++k) {
+      least = std::min(least, walkers_[first + k].decaying);
+      largest = std::max(largest, walkers_[first + k].decaying);
+    }
+    const double stop = least_that_counts();
+    if (stop < kFewDigits && powers_.rho.back() * least < kFewDigits) return false;  // a raise may change others: see `raise`
+    leading_.clear();
+    const int32_t reach = powers_.reach(largest, stop);
+    walk_on(walkers_[first], 0, reach, [this](int64_t cell, double, int32_t) { leading_.push_back(cell); });
+    const size_t leading = leading_.size();
+    chain_.begin(leading, count);
+    for (size_t i = 0; i < leading; ++i) chain_.step(i, leading_[leading - 1 - i], mass(leading_[leading - 1 - i]));
+    for (size_t k = 0; k < count; ++k) {
+      const Walker& w = walkers_[first + k];
+      chain_.step(leading + k, w.cell, mass(w.cell));
+      chain_.walker(leading + k, w.decaying, w.decaying_mass);
+    }
+    // One more than there can be, for a step that is not raised is overwritten by the next.
+    if (raised_.size() < leading + count + kFan) raised_.resize(leading + count + kFan);
+    Raise* end = raised_.data();
+    chain_.decay(powers_, stop, [&](bool yes, int64_t cell, double mass, double priority) {
+      *end = {cell, mass, priority};
+      end += yes;
+    });
+    raises_.insert(raises_.end(), raised_.data(), end);
+    return true;
+  }
+
   // How many steps back the walker's priority still counts.
-  int32_t reach_of(const Walker& w) const {
+  int32_t reach_of(const Walker& w) const { return powers_.reach(w.decaying, least_that_counts()); }
+
+  double least_that_counts() const {
     // MAX: what is no larger than any priority ever held raises nobody, here or further back.
     const bool all_count = rules_.add || rules_.retain_decayed;
-    return powers_.reach(w.decaying, all_count ? rules_.decay_floor : std::max(rules_.decay_floor, p_min_));
+    return all_count ? rules_.decay_floor : std::max(rules_.decay_floor, p_min_);
   }
 
   // visit(cell, ρ^l·p, l) for the predecessors within reach.

@@ -40,7 +40,8 @@ class Windows {
     for (int64_t k = inside + warm; k >= 1; --k) ids[row++] = before_[static_cast<size_t>(k - 1)];
     ids[row++] = chosen;
     for (int64_t k = 0; k < following; ++k) ids[row++] = after_[static_cast<size_t>(k)];
-    return {row, warm, slots_.back(slots_.cell_of(ids[0])) == 0};
+    const int64_t first = slots_.cell_of(ids[0]);
+    return {row, warm, slots_.lockstep_back(first, 1) == 0 && slots_.back(first) == 0};
   }
 
  private:
@@ -66,7 +67,10 @@ class Windows {
 
   void walk_back(int64_t id, int64_t most) {
     before_.clear();
-    while (static_cast<int64_t>(before_.size()) < most) {
+    while (left(before_, most) > 0) {
+      const int64_t sought = std::min(left(before_, most), (id - slots_.oldest_id()) / slots_.streams());
+      id = append(before_, id, -slots_.streams(), std::min(sought, slots_.lockstep_back(slots_.cell_of(id), sought)));
+      if (left(before_, most) == 0) return;
       const int32_t distance = slots_.back(slots_.cell_of(id));
       if (distance == 0 || id - distance < slots_.oldest_id()) return;
       before_.push_back(id -= distance);
@@ -75,11 +79,24 @@ class Windows {
 
   void walk_ahead(int64_t id, int64_t most) {
     after_.clear();
-    while (static_cast<int64_t>(after_.size()) < most) {
+    while (left(after_, most) > 0) {
+      const int64_t sought = std::min(left(after_, most), (slots_.next_id() - 1 - id) / slots_.streams());
+      id = append(after_, id, slots_.streams(), std::min(sought, slots_.lockstep_ahead(slots_.cell_of(id), sought)));
+      if (left(after_, most) == 0) return;
       const int32_t distance = slots_.ahead(slots_.cell_of(id));
       if (distance == 0) return;
       after_.push_back(id += distance);
     }
+  }
+
+  static int64_t left(const std::vector<int64_t>& ids, int64_t most) { return most - static_cast<int64_t>(ids.size()); }
+
+  // So many ids, each one step after another; returns the last.
+  static int64_t append(std::vector<int64_t>& ids, int64_t id, int64_t step, int64_t count) {
+    const size_t held = ids.size();
+    ids.resize(held + static_cast<size_t>(count));
+    for (int64_t k = 0; k < count; ++k) ids[held + static_cast<size_t>(k)] = id + (k + 1) * step;
+    return id + count * step;
   }
 
   Slots& slots_;

@@ -97,6 +97,28 @@ class Slots {
     for (int64_t id = oldest_id_; id < next_id_; ++id) link(id, back(cell_of(id)));
   }
 
+  // How many steps back (or ahead) from a transition are in lockstep, S ids apart each: told by the bits alone, and there may be
+  // more than they tell. It stops after `most` or a few more; ids that are not retained, or not yet given, are not told apart.
+  int64_t lockstep_back(int64_t cell, int64_t most) const {
+    if (!tiles_.in_order(cell)) return 0;
+    int64_t steps = 0, block = cell / kFan;
+    for (int from = lane(cell);; from = kFan - 1, block -= streams_) {
+      const int run = run_down(block, from);
+      steps += run;
+      if (run <= from || steps >= most || block < streams_) return steps;
+    }
+  }
+  int64_t lockstep_ahead(int64_t cell, int64_t most) const {
+    if (!tiles_.in_order(cell)) return 0;
+    int64_t steps = 0, block = cell / kFan;
+    for (int from = lane(cell) + 1;; from = 0) {
+      const int run = run_up(block, from);
+      steps += run;
+      block += streams_;
+      if (from + run < kFan || steps >= most || block >= blocks_.size() || !tiles_.in_order(block * kFan)) return steps;
+    }
+  }
+
   // The stream's next transition has no predecessor.
   void cut(int64_t stream) { last_id_[static_cast<size_t>(stream)] = -1; }
 
@@ -138,6 +160,11 @@ class Slots {
   PSER_INLINE int run_down(int64_t block, int from) const {
     const uint64_t bits = lockstep_[block >> 2] >> (block & 3) * kFan;
     return __builtin_clzll(~(bits << (63 - from)) | uint64_t{1} << (62 - from));
+  }
+  // The same upwards: none if from is beyond the block.
+  PSER_INLINE int run_up(int64_t block, int from) const {
+    const uint64_t bits = lockstep_[block >> 2] >> (block & 3) * kFan & ((uint64_t{1} << kFan) - 1);
+    return __builtin_ctzll(~(bits >> from));
   }
   const Tiles& tiles() const { return tiles_; }
 

@@ -26,12 +26,9 @@ class RealColumn {
     else
       narrow_[slot] = static_cast<float>(value);
   }
-  void gather(int64_t count, const int64_t* slots, uint8_t* out) const {
-    if (is_wide())
-      copy_rows(count, slots, reinterpret_cast<const uint8_t*>(wide_), sizeof(double), out);
-    else
-      copy_rows(count, slots, reinterpret_cast<const uint8_t*>(narrow_), sizeof(float), out);
-  }
+  // How they are kept: bytes of a row, and all rows.
+  int64_t bytes() const { return is_wide() ? sizeof(double) : sizeof(float); }
+  const uint8_t* raw() const { return is_wide() ? reinterpret_cast<const uint8_t*>(wide_) : reinterpret_cast<const uint8_t*>(narrow_); }
 
  private:
   float* narrow_ = nullptr;

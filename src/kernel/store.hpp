@@ -110,10 +110,22 @@ class Store {
     slots_.resize(static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) slots_[i] = index_.slot_of(ids[i]);
     copy_rows(count, slots_.data(), s_.action, s_.action_bytes, out.action);
-    s_.reward.gather(count, slots_.data(), out.reward);
-    s_.discount.gather(count, slots_.data(), out.discount);
+    copy_rows(count, slots_.data(), s_.reward.raw(), s_.reward.bytes(), out.reward);
+    copy_rows(count, slots_.data(), s_.discount.raw(), s_.discount.bytes(), out.discount);
     copy_rows(count, slots_.data(), reinterpret_cast<const uint8_t*>(s_.terminated), 1, out.terminated);
     for (size_t c = 0; c < columns_.size(); ++c) columns_[c]->gather(count, slots_.data(), out.now[c], out.next[c]);
+  }
+
+  // The same of windows: consecutive steps of a stream, whose slots lie side by side if it is the only one.
+  void gather_windows(int64_t count, const int64_t* ids, const BatchArrays& out) {
+    windows_.slots.clear();
+    windows_.runs.clear();
+    for (int64_t i = 0; i < count; ++i) windows_.take(i, index_.slot_of(ids[i]));
+    copy_runs(windows_, s_.action, s_.action_bytes, out.action);
+    copy_runs(windows_, s_.reward.raw(), s_.reward.bytes(), out.reward);
+    copy_runs(windows_, s_.discount.raw(), s_.discount.bytes(), out.discount);
+    copy_runs(windows_, reinterpret_cast<const uint8_t*>(s_.terminated), 1, out.terminated);
+    for (size_t c = 0; c < columns_.size(); ++c) columns_[c]->gather_runs(windows_, out.now[c], out.next[c]);
   }
 
   // Null if the arrays, just read from a file that filled `rows` slots, make sense; else what does not.
@@ -244,6 +256,7 @@ class Store {
   Pending pending_;
   Columns columns_;
   std::vector<int64_t> slots_;
+  RunsOfSlots windows_;
 };
 
 }  // namespace pser

@@ -313,12 +313,15 @@ class ReplayMemory:
         else those with an id): each step takes its own TD error, or with `max_share` all steps of a window take
         max_share·max |δ| + (1 - max_share)·mean |δ|.
         """
-        if mask is None and max_share is None:
+        if max_share is None:
+            kernel = self._index._kernel
             try:
-                return self._index._kernel.update(ids, td_errors)
+                if mask is None:
+                    return kernel.update(ids, td_errors)
+                return kernel.update_windows(ids, td_errors, mask)
             except (TypeError, PserError):
                 pass  # converted, or explained, below
-            if np.ndim(ids) < 2:
+            if mask is None and np.ndim(ids) < 2:
                 return self._index.update(ids, td_errors)
         return update_windows(self._index, ids, td_errors, mask, max_share)
 

@@ -128,8 +128,18 @@ class Sequences:
         self, batch_size: int, length: int, burn_in: int, overlap: int | None, beta: float, copy: bool
     ) -> SequenceBatch:
         """One batch; the arguments are those of `ReplayMemory.sample_sequences`."""
-        check_sample(batch_size, beta)
-        _check_window(batch_size, length, burn_in, overlap)
+        if not (
+            type(batch_size) is type(length) is type(burn_in) is int
+            and type(beta) is float
+            and overlap is None
+            and batch_size >= 1
+            and length >= 1
+            and burn_in >= 0
+            and batch_size * (length + burn_in) <= LARGEST_BATCH
+            and 0.0 <= beta <= 1.0
+        ):  # all is well in one expression, or else said in full
+            check_sample(batch_size, beta)
+            _check_window(batch_size, length, burn_in, overlap)
         shape = int(batch_size), int(burn_in + length)
         buffers = None if copy else self._buffers.of_size.get(shape)
         if buffers is None:
