@@ -192,11 +192,11 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         dones = _at(self.dones, last) * (1 - _at(self.timeouts, last))
         return (
             self._rows(self.observations, slots, env),
-            self.to_torch(_at(self.actions, slots)),
+            self._tensor(_at(self.actions, slots)),
             following,
-            self.to_torch(dones.reshape(-1, 1)),
-            self.to_torch(rewards),
-            None if discounts is None else self.to_torch(discounts),
+            self._tensor(dones.reshape(-1, 1)),
+            self._tensor(rewards),
+            None if discounts is None else self._tensor(discounts),
         )
 
     def _n_step_returns(self, ids: Ints, env: VecNormalize | None) -> tuple[Any, Ints, Any]:
@@ -220,7 +220,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def _handed_out(self, fields: tuple[Any, ...], ids: Ints, weights: NDArray[np.float64]) -> Samples:
         kind = PrioritizedDictSamples if isinstance(fields[0], dict) else PrioritizedSamples
         batch: Samples = kind(*fields)
-        batch.weights = self.to_torch(weights.astype(np.float32).reshape(-1, 1))
+        batch.weights = self._tensor(weights.astype(np.float32).reshape(-1, 1))
         batch.ids = ids
         self.drawn = batch
         return batch
@@ -229,8 +229,12 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         if isinstance(stored, dict):
             normalized = self._normalize_obs({key: _at(array, slots) for key, array in stored.items()}, env)
             assert isinstance(normalized, dict)
-            return {key: self.to_torch(array) for key, array in normalized.items()}
-        return self.to_torch(self._normalize_obs(_at(stored, slots), env))  # type: ignore[arg-type]
+            return {key: self._tensor(array) for key, array in normalized.items()}
+        return self._tensor(self._normalize_obs(_at(stored, slots), env))  # type: ignore[arg-type]
+
+    def _tensor(self, fresh: NDArray[Any]) -> th.Tensor:
+        """What `to_torch` gives, of an array that nobody else holds: on the CPU without a second copy."""
+        return th.from_numpy(fresh) if self.device.type == "cpu" else self.to_torch(fresh)
 
     def _expect_updates(self) -> None:
         self._unanswered += 1

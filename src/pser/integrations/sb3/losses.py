@@ -67,7 +67,11 @@ class WeightedLosses:
     def _weighted(self, losses: th.Tensor) -> th.Tensor:
         """Σ w_i·L_i / n, of each row's loss."""
         assert self._buffer.drawn is not None
-        return th.dot(self._buffer.drawn.weights.view(-1), losses.view(-1)) / len(losses)
+        weights, n = self._buffer.drawn.weights.view(-1), len(losses)
+        if n & (n - 1):
+            return th.dot(weights, losses.view(-1)) / n
+        # A power of two divides exactly, so it may do so first: no gradient passes through the division then.
+        return th.dot(weights / n, losses.view(-1))
 
     def _tell(self, target: th.Tensor, current: th.Tensor, calls: int) -> None:
         deltas = target.detach().cpu().numpy() - current.detach().cpu().numpy()
