@@ -8,8 +8,9 @@ It needs the extras `sb3` and `mujoco`: pip install -e ".[sb3,mujoco]". A run th
 one is never run twice. Runs are in one thread each, `--jobs` at a time.
 
 The networks are smaller than SB3's (two layers of 64 units in place of 256, or 400 and 300) and batches have 128 rows
-in place of 256: a gradient step then costs less than half, and these tasks are still solved with uniform replay. The
-steps are few for the same reason, somewhat more than uniform replay needs to come to its usual level.
+in place of 256: a step of training then costs less than half. Tried with uniform replay, one seed each: SAC came to
+the usual level of Pendulum in 4,000 steps and of InvertedDoublePendulum in 17,500, TD3 to that of Pendulum in 7,000;
+on InvertedDoublePendulum TD3 was at 5,700 of 9,300 after 25,000 steps, and 30,000 were not tried.
 """
 
 import argparse
