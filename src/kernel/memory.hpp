@@ -25,7 +25,7 @@ class ZeroedArray {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     constexpr size_t kPage = 4096;
     // Random access over many small pages is bound by address translation: ask for large ones.
-    if (bytes > (size_t{8} << 20)) madvise(reinterpret_cast<void*>((start + kPage - 1) / kPage * kPage), bytes - 2 * kPage, MADV_HUGEPAGE);
+    if (bytes > (size_t{2} << 20)) madvise(reinterpret_cast<void*>((start + kPage - 1) / kPage * kPage), bytes - 2 * kPage, MADV_HUGEPAGE);
 #endif
   }
   ~ZeroedArray() { std::free(raw_); }

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "simd.hpp"
+
 namespace pser {
 
 struct Error : std::runtime_error {
@@ -39,6 +41,13 @@ inline double power(double x, double a) {
   if (a == 1.0) return x;
   if (a == 0.0) return 1.0;
   return std::pow(x, a);
+}
+
+// For a loop: run(x ↦ x^a). The exponent is looked at once, and what is left of the loop can be done many at once.
+template <class Run>
+PSER_INLINE void with_power(double a, const Run& run) {
+  if (a == 0.5) return run([](double x) { return power(x, 0.5); });
+  run([a](double x) { return power(x, a); });
 }
 
 // Sooner computed again than remembered?

@@ -30,9 +30,12 @@ class Sampling : public Priorities {
     require_not_empty(count);
     const double span = span_of_draws();
     offsets_.resize(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i)
-      offsets_[i] =
-          rules_.stratified ? (static_cast<double>(i) + uniforms[i]) / static_cast<double>(count) * span : uniforms[i] * span;
+    const auto slices = static_cast<double>(count);
+    double* const offset = offsets_.data();
+    if (rules_.stratified)
+      for (int64_t i = 0; i < count; ++i) offset[i] = (static_cast<double>(i) + uniforms[i]) / slices * span;
+    else
+      for (int64_t i = 0; i < count; ++i) offset[i] = uniforms[i] * span;
     take(count, span, beta, ids, weights, probabilities);
   }
 
@@ -79,10 +82,28 @@ class Sampling : public Priorities {
 
   void is_weights(int64_t count, double beta, double* weights) {
     // w_i / max_j w_j = (N·P(i))^−β / (N·P_min)^−β = (P_min / P(i))^β  (Schaul et al. 2016, Sec. 3.4)
-    double least = *std::min_element(masses_.begin(), masses_.begin() + count);
-    if (rules_.weights_by_memory && !flat()) least = ranks_ ? ranks_->least_mass() : minima_->root();
-    for (int64_t i = 0; i < count; ++i) weights[i] = power(least / masses_[i], beta);
+    const bool by_memory = rules_.weights_by_memory && !flat();
+    const double least = by_memory ? (ranks_ ? ranks_->least_mass() : minima_->root()) : least_of(count, masses_.data());
+#if PSER_HAS_AVX2_BUILD
+    if (have_avx2()) return relative_powers_avx2(count, least, masses_.data(), beta, weights);
+#endif
+    relative_powers_portable(count, least, masses_.data(), beta, weights);
   }
+
+  // out = (least / a)^β
+  static PSER_INLINE void relative_powers_body(int64_t count, double least, const double* a, double beta, double* out) {
+    with_power(beta, [&](const auto& powered) PSER_INLINED {
+      for (int64_t i = 0; i < count; ++i) out[i] = powered(least / a[i]);
+    });
+  }
+  static void relative_powers_portable(int64_t count, double least, const double* a, double beta, double* out) {
+    relative_powers_body(count, least, a, beta, out);
+  }
+#if PSER_HAS_AVX2_BUILD
+  static PSER_AVX2 void relative_powers_avx2(int64_t count, double least, const double* a, double beta, double* out) {
+    relative_powers_body(count, least, a, beta, out);
+  }
+#endif
 
   // Kept between calls so that no call allocates.
   std::vector<double> offsets_, masses_;

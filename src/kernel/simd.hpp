@@ -7,6 +7,7 @@
 #include <cstring>
 
 #define PSER_INLINE inline __attribute__((always_inline))
+#define PSER_INLINED __attribute__((always_inline))  // the same of a lambda
 #if defined(__x86_64__)
 #define PSER_HAS_AVX2_BUILD 1
 #define PSER_AVX2 __attribute__((target("avx2")))
@@ -29,6 +30,11 @@ typedef int64_t FourLanes __attribute__((vector_size(32)));
 #define PSER_SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, FourLanes{i, j, k, l})
 #endif
 
+// Where `chosen` the first, else the second.
+PSER_INLINE Four select(FourLanes chosen, Four a, Four b) {
+  return reinterpret_cast<Four>((chosen & reinterpret_cast<FourLanes>(a)) | (~chosen & reinterpret_cast<FourLanes>(b)));
+}
+
 PSER_INLINE double sum16(const double* a) {
   const Four* v = reinterpret_cast<const Four*>(a);
   Four s = (v[0] + v[1]) + (v[2] + v[3]);
@@ -40,6 +46,17 @@ PSER_INLINE double min16(const double* a) {
   double least = __builtin_inf();
   for (int i = 0; i < kFan; ++i) least = (a[i] > 0.0 && a[i] < least) ? a[i] : least;
   return least;
+}
+
+// The least of many, infinity of none; four at a time, for one after the other each would wait for the last.
+PSER_INLINE double least_of(int64_t count, const double* a) {
+  double least[4] = {__builtin_inf(), __builtin_inf(), __builtin_inf(), __builtin_inf()};
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int k = 0; k < 4; ++k) least[k] = a[i + k] < least[k] ? a[i + k] : least[k];
+  for (; i < count; ++i) least[0] = a[i] < least[0] ? a[i] : least[0];
+  for (int k = 1; k < 4; ++k) least[0] = least[k] < least[0] ? least[k] : least[0];
+  return least[0];
 }
 
 // Bit i is set where factor·a[i] exceeds b[i], for i = 0..7.
@@ -65,30 +82,55 @@ inline unsigned differing8(const uint8_t* a, const uint8_t* b) {
   return static_cast<unsigned>((top >> 7) * 0x0102040810204080 >> 56);
 }
 
-// The child whose share of the node's sum covers x; x becomes the offset within that child.
-// A child of zero mass is never picked as long as one child is positive, whatever x rounds to.
-PSER_INLINE int pick16(const double* a, double& x) {
-  const Four* v = reinterpret_cast<const Four*>(a);
-  // Sums of the four groups of four: first neighbours, then pairs of neighbours.
-  Four t0 = PSER_SHUFFLE(v[0], v[1], 0, 4, 2, 6) + PSER_SHUFFLE(v[0], v[1], 1, 5, 3, 7);
-  Four t1 = PSER_SHUFFLE(v[2], v[3], 0, 4, 2, 6) + PSER_SHUFFLE(v[2], v[3], 1, 5, 3, 7);
-  Four s = PSER_SHUFFLE(t0, t1, 0, 1, 4, 5) + PSER_SHUFFLE(t0, t1, 2, 3, 6, 7);
+// For each of four draws, lane by lane: which of the shares that end at `first`, at first + second, … covers x?
+// x becomes the offset within that share. The ends grow, so those at or below x are the first ones.
+PSER_INLINE FourLanes covering(Four first, Four second, Four third, Four& x) {
+  const Four two = first + second, three = two + third;
+  const FourLanes past1 = first <= x, past2 = two <= x, past3 = three <= x;
+  x -= select(past3, three, select(past2, two, reinterpret_cast<Four>(past1 & reinterpret_cast<FourLanes>(first))));
+  return -(past1 + past2 + past3);
+}
 
-  const double group_end[4] = {0.0, s[0], s[0] + s[1], (s[0] + s[1]) + s[2]};
-  const int g = (group_end[1] <= x) + (group_end[2] <= x) + (group_end[3] <= x);
-  x -= group_end[g];
+// Four draws at once, each of a node of its own: the child whose share of the node's sum covers x; x becomes the offset within
+// that child. A child of zero mass is never picked as long as one child is positive, whatever x rounds to.
+PSER_INLINE FourLanes pick16(const double* const (&nodes)[4], Four& x) {
+  // The sums of each node's groups of four: first of neighbours, then of pairs of neighbours.
+  Four pairs[4][2];
+  for (int i = 0; i < 4; ++i) {
+    const Four* v = reinterpret_cast<const Four*>(nodes[i]);
+    pairs[i][0] = PSER_SHUFFLE(v[0], v[1], 0, 4, 2, 6) + PSER_SHUFFLE(v[0], v[1], 1, 5, 3, 7);
+    pairs[i][1] = PSER_SHUFFLE(v[2], v[3], 0, 4, 2, 6) + PSER_SHUFFLE(v[2], v[3], 1, 5, 3, 7);
+  }
+  Four even[2], odd[2];  // of draws 0 and 2, of draws 1 and 3: two groups each
+  for (int half = 0; half < 2; ++half) {
+    even[half] = PSER_SHUFFLE(pairs[0][half], pairs[2][half], 0, 1, 4, 5) + PSER_SHUFFLE(pairs[0][half], pairs[2][half], 2, 3, 6, 7);
+    odd[half] = PSER_SHUFFLE(pairs[1][half], pairs[3][half], 0, 1, 4, 5) + PSER_SHUFFLE(pairs[1][half], pairs[3][half], 2, 3, 6, 7);
+  }
+  const FourLanes group = covering(PSER_SHUFFLE(even[0], odd[0], 0, 4, 2, 6), PSER_SHUFFLE(even[0], odd[0], 1, 5, 3, 7),
+                                   PSER_SHUFFLE(even[1], odd[1], 0, 4, 2, 6), x);
 
-  const double* b = a + 4 * g;
-  const double child_end[4] = {0.0, b[0], b[0] + b[1], (b[0] + b[1]) + b[2]};
-  const int c = (child_end[1] <= x) + (child_end[2] <= x) + (child_end[3] <= x);
-  x -= child_end[c];
+  Four rows[4];
+  for (int i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Four*>(nodes[i] + 4 * group[i]);
+  const Four low01 = PSER_SHUFFLE(rows[0], rows[1], 0, 4, 2, 6), high01 = PSER_SHUFFLE(rows[0], rows[1], 1, 5, 3, 7);
+  const Four low23 = PSER_SHUFFLE(rows[2], rows[3], 0, 4, 2, 6), high23 = PSER_SHUFFLE(rows[2], rows[3], 1, 5, 3, 7);
+  const Four first = PSER_SHUFFLE(low01, low23, 0, 1, 4, 5), second = PSER_SHUFFLE(high01, high23, 0, 1, 4, 5);
+  const Four third = PSER_SHUFFLE(low01, low23, 2, 3, 6, 7), fourth = PSER_SHUFFLE(high01, high23, 2, 3, 6, 7);
+  const FourLanes within = covering(first, second, third, x);
+  FourLanes child = 4 * group + within;
 
-  int child = 4 * g + c;
-  if (__builtin_expect(!(a[child] > 0.0), 0)) {
+  const Four held = select(within > 1, select(within > 2, fourth, third), select(within > 0, second, first));
+  const FourLanes empty = ~(held > Four{});
+  if (__builtin_expect((empty[0] | empty[1] | empty[2] | empty[3]) != 0, 0)) {
     // x fell on or past the end through rounding: take the last child that has any mass.
-    while (child > 0 && !(a[child] > 0.0)) --child;
-    while (child < kFan - 1 && !(a[child] > 0.0)) ++child;
-    x = a[child];
+    for (int i = 0; i < 4; ++i) {
+      if (!empty[i]) continue;
+      const double* a = nodes[i];
+      int64_t c = child[i];
+      while (c > 0 && !(a[c] > 0.0)) --c;
+      while (c < kFan - 1 && !(a[c] > 0.0)) ++c;
+      child[i] = c;
+      x[i] = a[c];
+    }
   }
   return child;
 }
