@@ -1,7 +1,8 @@
 // The priority index: what priority each retained transition holds, how it is sampled, updated, and decayed backward.
 //
 // One class in layers, a file each: the ring (slots), what each of them holds (priorities), drawing (sampling), the walk of a
-// decay (decaying), new priorities (updating), consistency (checking). Here: insertion, the lock, and taking over a saved state.
+// decay (decaying), a transition's own update (retaining), new priorities (updating), consistency (checking). Here: insertion,
+// the lock, and taking over a saved state.
 #pragma once
 
 #include <algorithm>

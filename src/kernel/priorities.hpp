@@ -104,15 +104,17 @@ class Priorities : public Slots {
 
   // The transition's own insertion or update gives it this priority. A rank list is the caller's business.
   void set_own(int64_t cell, double p, Source source) {
+    set_own(cell, p, rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0, source);
+  }
+  PSER_INLINE void set_own(int64_t cell, double p, double own, Source source) {
     Record& r = record(cell);
     r.priority = p;
     r.set_source(source);
-    const double own = rules_.kind == Kind::kProportional ? power(p, rules_.alpha) : 1.0;
     r.own_mass = static_cast<float>(own);
     set_mass(cell, own);
   }
 
-  void set_mass(int64_t cell, double value) {
+  PSER_INLINE void set_mass(int64_t cell, double value) {
     mass(cell) = value;
     if (rules_.kind == Kind::kProportional) touch(cell / kFan);
   }
@@ -133,14 +135,20 @@ class Priorities : public Slots {
 
   // A transition is updated soon: have at hand its record and the masses of those that led to it.
   PSER_INLINE void prefetch(int64_t cell) {
-    __builtin_prefetch(&record(cell), 1);
+    const Record* const own = &record(cell);
+    __builtin_prefetch(own, 1);
     prefetch_back(cell);
     constexpr int kHalf = kFan / 2;  // masses in a cache line
-    int64_t block = cell / kFan;
-    int left = rules_.window - lane(cell);  // steps of the window that lie before the block
-    for (block -= streams(); left > 0 && block >= 0; left -= kFan, block -= streams()) {
-      __builtin_prefetch(&blocks()[block].mass[kHalf], 1);
-      if (left > kHalf) __builtin_prefetch(&blocks()[block].mass[0], 1);
+    // Cache line by cache line before the block, as many as the window may reach; if it does not, its own again, for a branch
+    // that depends on the place within a block is guessed wrong too often.
+    int64_t block = cell / kFan - streams();
+    int half = 1;
+    for (int left = rules_.window, at = lane(cell); left > 0; left -= kHalf) {
+      const bool wanted = left > at && block >= 0;
+      const void* const line = wanted ? static_cast<const void*>(&blocks()[block].mass[half * kHalf]) : own;
+      __builtin_prefetch(line, 1);
+      block -= half == 0 ? streams() : 0;
+      half ^= 1;
     }
   }
 
@@ -156,7 +164,7 @@ class Priorities : public Slots {
  private:
   Tree tree(Reduce reduce) { return Tree(reduce, blocks().data()->mass, sizeof(Block) / sizeof(double), blocks().size()); }
 
-  void touch(int64_t node) {
+  PSER_INLINE void touch(int64_t node) {
     sums_.touch(node);
     if (minima_) minima_->touch(node);
   }
