@@ -301,6 +301,30 @@ nb::object index_decayed_parts(Index& self) {
   return self.rules().retain_decayed ? bytes_in_place(self.decayed_parts()) : nb::none();
 }
 
+void index_read_blocks(Index& self, nb::handle out) {
+  const View view(out, true);
+  Locked locked(self);
+  self.read_blocks(view.bytes() / self.block_bytes(), view.raw());
+}
+
+int64_t index_read_cells(Index& self, nb::handle out) {
+  const View view(out, true);
+  Locked locked(self);
+  return self.read_cells(view.bytes() / self.cell_bytes(), view.raw());
+}
+
+void index_put_blocks(Index& self, int64_t first, nb::handle in) {
+  const View view(in, false);
+  Locked locked(self);
+  self.put_blocks(first, view.bytes() / self.block_bytes(), view.raw());
+}
+
+void index_put_cells(Index& self, int64_t used, nb::handle in) {
+  const View view(in, false);
+  Locked locked(self);
+  self.put_cells(used, view.bytes() / self.cell_bytes(), view.raw());
+}
+
 }  // namespace
 
 void bind_index(nb::module_& m) {
@@ -376,6 +400,33 @@ void bind_index(nb::module_& m) {
       .def("set_state", &index_set_state)
       .def("blocks", &index_blocks)
       .def("decayed_parts", &index_decayed_parts)
+      .def("track",
+           [](Index& i) {
+             Locked locked(i);
+             return i.track();
+           })
+      .def("changed_since",
+           [](Index& i, int64_t moment) {
+             Locked locked(i);
+             return i.changed_since(moment);
+           })
+      .def("begin_snapshot",
+           [](Index& i, int64_t since, int64_t first, int64_t last) {
+             Locked locked(i);
+             return i.begin_snapshot(since, first, last);
+           })
+      .def("end_snapshot",
+           [](Index& i) {
+             Locked locked(i);
+             i.end_snapshot();
+           })
+      .def("read_blocks", &index_read_blocks)
+      .def("read_cells", &index_read_cells)
+      .def("put_blocks", &index_put_blocks)
+      .def("put_cells", &index_put_cells)
+      .def_prop_ro("moment", [](const Index& i) { return i.moment(); })
+      .def_prop_ro("cell_bytes", [](const Index& i) { return i.cell_bytes(); })
+      .def_prop_ro("block_bytes", [](const Index& i) { return i.block_bytes(); })
       .def("lock",
            [](Index& i) {
              nb::gil_scoped_release released;

@@ -62,6 +62,7 @@ class Decaying : public Sampling {
   void receive(int64_t cell, double p) {
     Record& r = record(cell);
     if (!(p > r.priority)) return;
+    mark(cell);
     r.priority = p;
     r.set_source(Source::kDecayed);
     set_mass(cell, power(p, rules_.alpha));
@@ -70,6 +71,7 @@ class Decaying : public Sampling {
   // retain="decayed": the decayed part d is kept apart, d ← max(d, ρ^l·p_n) or the capped sum, and p ← max(p, d).
   void receive_part(int64_t cell, double decayed) {
     double& d = decayed_parts_[cell];
+    mark(cell);
     d = rules_.add ? decay_add(decayed, d, p_max_) : decay_max(decayed, d);
     receive(cell, d);
   }
@@ -152,6 +154,7 @@ class Decaying : public Sampling {
 
   PSER_INLINE void raise(const Raise& raised) {
     Record& r = record(raised.cell);
+    mark(raised.cell);
     r.priority = raised.priority;
     r.set_source(Source::kDecayed);
     // Next to zero a number has few digits left, and the power of the rounded priority is another one.

@@ -94,6 +94,7 @@ class Index : public Checking {
       throw Error("the saved ids contradict each other");
     for (int64_t last : last_id())
       if (last < -1 || last >= next_id) throw Error("a saved stream ends in a transition that was never written");
+    lose_track();
     restore_ids(next_id, oldest_id);
     p_max_ = p_max;
     p_min_ = std::isnan(p_min) ? 1.0 : p_min;
@@ -122,6 +123,7 @@ class Index : public Checking {
       for (int64_t id = oldest_id(); id < next_id(); ++id) {
         const int64_t cell = cell_of(id);
         Record& r = record(cell);
+        mark(cell);
         const bool decayed = decayed_mass(mass(cell), r) > 0.0;
         mass(cell) = power(r.priority, alpha);
         // (p^α)^(α'/α) = p^α' holds for the own part as well; at α = 0 nobody can tell the parts apart.

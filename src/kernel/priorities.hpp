@@ -11,7 +11,7 @@
 #include "decay.hpp"
 #include "rank.hpp"
 #include "rules.hpp"
-#include "slots.hpp"
+#include "tracking.hpp"
 #include "tree.hpp"
 
 namespace pser {
@@ -22,13 +22,12 @@ struct Published {
   std::atomic<double> max_priority{1.0}, total_mass{0.0};
 };
 
-class Priorities : public Slots {
+class Priorities : public Tracking {
  public:
   Priorities(int64_t capacity, int64_t streams, const Rules& rules)
-      : Slots(capacity, streams), rules_(rules), powers_(rules), sums_(tree(Reduce::kSum)) {
+      : Tracking(capacity, streams, rules.retain_decayed), rules_(rules), powers_(rules), sums_(tree(Reduce::kSum)) {
     if (rules.weights_by_memory && rules.kind == Kind::kProportional) minima_ = std::make_unique<Tree>(tree(Reduce::kMin));
     if (rules.kind == Kind::kRank) ranks_ = std::make_unique<RankList>(rules.alpha);
-    if (rules.retain_decayed) decayed_parts_ = ZeroedArray<double>(capacity);
   }
   // The trees point into the slots.
   Priorities(const Priorities&) = delete;
@@ -38,8 +37,6 @@ class Priorities : public Slots {
   double max_priority() const { return p_max_; }
   double min_priority() const { return p_min_; }
   const Published& published() const { return published_; }
-  // With retain="decayed" the part d of each cell's priority that came by decay; else empty.
-  ZeroedArray<double>& decayed_parts() { return decayed_parts_; }
 
   double total_mass() const {
     if (rules_.kind == Kind::kUniform) return static_cast<double>(size());
@@ -83,6 +80,7 @@ class Priorities : public Slots {
   void evict_oldest() {
     const int64_t cell = cell_of(oldest_id());
     if (ranks_) ranks_->erase(record(cell).priority, oldest_id());
+    mark(cell);
     set_mass(cell, 0.0);
     drop_oldest();
   }
@@ -92,6 +90,7 @@ class Priorities : public Slots {
   int64_t insert(int64_t stream, bool first, double p) {
     const int64_t cell = tiles().cell(head());
     Record& r = record(cell);
+    mark(cell);
     if (ranks_ && size() == capacity()) ranks_->erase(r.priority, oldest_id());
     const int64_t id = take_slot(stream, first);
     if (ranks_) ranks_->insert(p, id);
@@ -159,7 +158,6 @@ class Priorities : public Slots {
   Tree sums_;
   std::unique_ptr<Tree> minima_;
   std::unique_ptr<RankList> ranks_;
-  ZeroedArray<double> decayed_parts_;
 
  private:
   Tree tree(Reduce reduce) { return Tree(reduce, blocks().data()->mass, sizeof(Block) / sizeof(double), blocks().size()); }

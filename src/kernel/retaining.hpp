@@ -71,7 +71,10 @@ class Retaining : public Decaying {
 
   void update_some(Walker* walkers, int count) {
     if (rules_.kind == Kind::kUniform) {
-      for (int i = 0; i < count; ++i) ++record(walkers[i].cell).history;
+      for (int i = 0; i < count; ++i) {
+        mark(walkers[i].cell);
+        ++record(walkers[i].cell).history;
+      }
       return;
     }
     Rows rows;
@@ -131,6 +134,7 @@ class Retaining : public Decaying {
     Counters counters = counters_;
     for (int i = 0; i < count; ++i) {
       Walker& w = walkers[i];
+      mark(w.cell);
       ++record(w.cell).history;
       if (rules_.retain_decayed) decayed_parts_[w.cell] *= rules_.eta;
       if (ranks_) move_in_ranks(w, rows.priority[i]);

@@ -63,6 +63,7 @@ class Updating : public Retaining {
     const int64_t applied = take_rows(count, ids, [&](int64_t i) { return priority[i]; });
     if (rules_.kind != Kind::kUniform)
       for (const Walker& w : walkers_) {
+        mark(w.cell);
         note(w.decaying);
         if (ranks_) move_in_ranks(w, w.decaying);
         set_own(w.cell, w.decaying, Source::kOwn);

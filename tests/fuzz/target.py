@@ -111,7 +111,7 @@ def _in_place_of(name: str, data: bytes) -> dict[str, bytes]:
     if name == HEAD:
         return files | {HEAD: data}
     head = Parts(files[HEAD])
-    for part in head.header["parts"]:
+    for part in [*head.header["parts"], *head.header["cells"]]:
         if name == f"{HEAD}.{part[0]:08x}":
             part[0] = digest_of(data)
     return files | {HEAD: head.joined(), f"{HEAD}.{digest_of(data):08x}": data}
@@ -136,7 +136,11 @@ def _try_parts(data: bytes) -> str:
 
 def try_file(data: bytes) -> str:
     """Load the bytes as what they say they are; use what comes out. Anything but a PserError is a fault."""
-    if b'"ReplayMemoryPart"' in data[:64] or b'"parts"' in data[:20_000]:
+    if (
+        b'"ReplayMemoryPart"' in data[:64]
+        or b'"ReplayMemoryCells"' in data[:64]
+        or b'"parts"' in data[:20_000]
+    ):
         return _try_parts(data)
     loaders = {
         b'"ReplayMemory"': (pser.ReplayMemory.load, _use_memory),

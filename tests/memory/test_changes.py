@@ -13,8 +13,10 @@ import pser
 from fuzz.crafted import Parts
 from model import Rules
 from pser.errors import PserError
-from pser.memory import changes
+from pser.files import archive
+from pser.memory import cells, changes
 from pser.memory.changes import Saving
+from pser.memory.parts import KIND
 from strategies import as_prioritization
 
 from .dumps import saved_bytes
@@ -37,6 +39,15 @@ RULES = [Rules(), Rules(retain="decayed"), Rules(kind="rank", alpha=0.7)]
 def no_power_cuts(monkeypatch):
     """Hundreds of small saves need not reach the disk."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def few_cells_at_a_time(monkeypatch):
+    """As in a large memory: single cells are written, and a share of the others."""
+    monkeypatch.setattr(cells, "LEAST_BLOCKS", 1)
+    monkeypatch.setattr(cells, "SHARES", 3)
+    monkeypatch.setattr(cells, "MOST_CHANGED", 10.0)
+    monkeypatch.setattr(cells, "READ_BYTES", 500)
 
 
 class Player:
@@ -82,9 +93,10 @@ def living(memory):
     return parts.joined()
 
 
-def files_of(path):
-    """The head and its parts."""
-    return sorted(path.parent.glob(f"{path.name}*"))
+def files_of(path, kind=None):
+    """The head and the files that it names; only those of a kind, if one is given."""
+    files = sorted(path.parent.glob(f"{path.name}*"))
+    return [file for file in files if kind is None or archive.kind_of(file) == kind]
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -93,10 +105,12 @@ def files_of(path):
 def test_a_save_of_changes_holds_all_that_a_whole_one_does(space, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("saves")
     player = Player(space, data.draw(st.sampled_from([1, 3]), "n_step"), data.draw(st.sampled_from(RULES)))
+    saves = [None]
     for number in range(data.draw(st.integers(1, 5), "saves")):
         player.play(data.draw(st.sampled_from([0, 1, 2, 3, 7, 12, 40]), "steps"))
         path = folder / (f"save-{number}" if data.draw(st.booleans(), "another name") else "save")
-        player.memory.save_changes(path)
+        since = saves[-data.draw(st.integers(1, min(4, len(saves))), "since")]
+        saves.append(player.memory.save_changes(path, since=since).wait())
         loaded = pser.ReplayMemory.load(path)
         assert living(loaded) == living(player.memory)
         if data.draw(st.booleans(), "go on with the loaded one"):
@@ -125,27 +139,17 @@ def test_only_what_is_new_is_written_and_the_rest_is_linked(tmp_path):
     player.memory.save_changes(tmp_path / "one")
     player.play(10)
     player.memory.save_changes(tmp_path / "two")
-    first, second = files_of(tmp_path / "one"), files_of(tmp_path / "two")
-    assert (len(first), len(second)) == (2, 3)
-    shared = [path for path in second if path.samefile(first[1])]
-    assert len(shared) == 1
-    new = next(path for path in second[1:] if path != shared[0])
-    assert new.stat().st_size < 0.1 * shared[0].stat().st_size
-    first[1].unlink()
+    for kind, (before, after) in {KIND: (1, 2), cells.KIND: (3, 4)}.items():
+        first, second = files_of(tmp_path / "one", kind), files_of(tmp_path / "two", kind)
+        assert (len(first), len(second)) == (before, after)
+        shared = [path for path in second if any(path.samefile(other) for other in first)]
+        assert len(shared) == after - 1
+        (new,) = (path for path in second if path not in shared)
+        if kind == KIND:
+            assert new.stat().st_size < 0.1 * shared[0].stat().st_size
+    for path in first:
+        path.unlink()
     assert living(pser.ReplayMemory.load(tmp_path / "two")) == living(player.memory)
-
-
-def test_the_room_for_snapshots_is_taken_once(tmp_path):
-    player = Player("frames", capacity=200)
-    player.memory.prepare_saves()
-    room = {name: array.ctypes.data for name, array in player.memory._copies._room.items()}
-    assert room
-    for _ in range(3):
-        player.play(50)
-        player.memory.save_changes(tmp_path / "save")
-        assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(player.memory)
-    now = player.memory._copies._room
-    assert {name: now[name].ctypes.data for name in room} == room
 
 
 def test_where_files_cannot_be_linked_they_are_copied(tmp_path, monkeypatch):
@@ -166,7 +170,8 @@ def test_a_part_goes_once_nothing_of_it_is_in_memory(tmp_path):
         player.play(3)
         player.memory.save_changes(tmp_path / "save")
         assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(player.memory)
-    assert len(files_of(tmp_path / "save")) < 12
+    assert len(files_of(tmp_path / "save", KIND)) < 12
+    assert len(files_of(tmp_path / "save", cells.KIND)) <= 3
 
 
 def test_after_many_saves_all_is_written_anew(tmp_path, monkeypatch):
@@ -176,7 +181,7 @@ def test_after_many_saves_all_is_written_anew(tmp_path, monkeypatch):
     for _ in range(10):
         player.play(2)
         player.memory.save_changes(tmp_path / "save")
-        counts.append(len(files_of(tmp_path / "save")) - 1)
+        counts.append(len(files_of(tmp_path / "save", KIND)))
         assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(player.memory)
     assert counts == [1, 2, 3, 4, 1, 2, 3, 4, 1, 2]
 
@@ -260,6 +265,83 @@ def test_what_is_added_while_a_save_is_written_does_not_touch_it(
         assert living(pser.ReplayMemory.load(tmp_path / "save")) == expected
 
 
+CHANGES = {
+    "alpha": lambda memory: memory.index.set_alpha(0.3),
+    "priorities": lambda memory: memory.index.set_priorities(np.arange(60, 90), np.linspace(0.1, 3, 30)),
+    "updates": lambda memory: memory.update_priorities(np.arange(60, 90), np.linspace(0.1, 3, 30)),
+    "clear": lambda memory: memory.clear(),
+}
+
+
+class Between:
+    """The kernel of an index, with somebody at work before one of the reads of a snapshot."""
+
+    def __init__(self, kernel, before, work):
+        self._kernel, self._before, self._work = kernel, before, work
+        self.reads = 0
+
+    def __getattr__(self, name):
+        return getattr(self._kernel, name)
+
+    def _read(self, name, out):
+        if self.reads == self._before:
+            self._work()
+        self.reads += 1
+        return getattr(self._kernel, name)(out)
+
+    def read_blocks(self, out):
+        """As the kernel does."""
+        return self._read("read_blocks", out)
+
+    def read_cells(self, out):
+        """As the kernel does."""
+        return self._read("read_cells", out)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "rules",
+    [*RULES, Rules(kind="uniform"), Rules(decay="add")],
+    ids=["max", "decayed", "rank", "uniform", "add"],
+)
+def test_priorities_are_saved_as_they_were_when_the_save_began(change, rules, tmp_path):
+    """Of the blocks that are written whole, and of single cells: before any was read, and later."""
+    if change == "alpha" and rules.kind != "pser":
+        pytest.skip("there is no such change")
+    for before in range(4):
+        player = Player("array", rules=rules, capacity=100)
+        player.play(40)
+        player.memory.save_changes(tmp_path / "save")
+        player.play(2)
+        expected = living(player.memory)
+        saving = player.memory.begin_save(tmp_path / "save", player.memory.saved)
+        kernel = Between(saving._cells._kernel, before, lambda memory=player.memory: CHANGES[change](memory))
+        saving._cells._kernel = kernel
+        saving.write()
+        assert kernel.reads > before
+        assert living(pser.ReplayMemory.load(tmp_path / "save")) == expected
+
+
+def test_of_a_large_memory_few_priorities_are_written(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    player = Player("array", capacity=30_000)
+    nothing = np.zeros((3, 3, *SHAPE), np.uint8)
+    no = np.zeros(3, bool)
+    for _ in range(10_000):
+        player.memory.add(nothing, np.zeros(3, int), np.zeros(3), nothing, no, no)
+    whole = player.memory.save_changes(tmp_path / "save").wait()
+    whole_bytes = sum(path.stat().st_size for path in files_of(tmp_path / "save", cells.KIND))
+    linked = len(whole.cells)
+    assert linked > 4
+    for _ in range(3 * linked):
+        player.play(2)
+        saved = player.memory.save_changes(tmp_path / "save").wait()
+        new = saved.cells[-1].beside(saved.path).stat().st_size
+        assert new < 0.1 * whole_bytes + whole_bytes / linked
+        assert len(saved.cells) <= linked + 1
+    assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(player.memory)
+
+
 def test_an_add_waits_for_the_rows_it_would_overwrite(tmp_path, monkeypatch):
     player = Player("array", capacity=30)
     player.play(10)
@@ -328,7 +410,7 @@ def test_a_part_of_the_same_span_of_another_save_is_refused(tmp_path):
         player.rng = np.random.default_rng(number)
         player.play(5)
         player.memory.save_changes(tmp_path / name)
-    mine, theirs = files_of(tmp_path / "one")[1], files_of(tmp_path / "other")[1]
+    (mine,), (theirs,) = (files_of(tmp_path / name, KIND) for name in ("one", "other"))
     assert mine.stat().st_size == theirs.stat().st_size
     mine.write_bytes(theirs.read_bytes())
     with pytest.raises(PserError, match="belongs to another save"):

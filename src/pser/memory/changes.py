@@ -1,9 +1,10 @@
 """Saving what is new since an earlier save, while the memory is used on.
 
-A save begins with a snapshot: priorities and all that changes anywhere are copied, under the lock. Rows and frames are
-not: nothing changes them until their place is taken, so they are written from the memory itself, oldest first, and an
-`add` that would take the place of one not yet written waits for it. What would be taken soon is copied with the
-snapshot, up to about `COPIED_BYTES`: no more than that, and the head, is ever held twice.
+A save begins with a snapshot, under the lock: what is unfinished is copied, and which priorities are wanted is noted
+(`cells`; one that changes before it is read is put aside first). Rows and frames are not copied: nothing changes them
+until their place is taken, so they are written from the memory itself, oldest first, and an `add` that would take the
+place of one not yet written waits for it. What would be taken soon is copied with the snapshot, up to about
+`COPIED_BYTES`.
 """
 
 import contextlib
@@ -20,7 +21,8 @@ import numpy as np
 
 from pser.files import archive
 from pser.files.atomic import sync_folder
-from pser.memory import saving
+from pser.memory import cells, saving
+from pser.memory.cells import named
 from pser.memory.columns import LEAST_RECORDS
 from pser.memory.parts import (
     KIND,
@@ -31,12 +33,13 @@ from pser.memory.parts import (
     Spans,
     Times,
     clock_lengths,
+    head_layout,
     listed,
     pieces_of,
     split,
     views,
 )
-from pser.memory.persistence import changing_arrays, content_of
+from pser.memory.persistence import content_of
 from pser.memory.storage import Arrays, Layout
 
 if TYPE_CHECKING:
@@ -48,26 +51,6 @@ WHOLE_PARTS = 32
 """That a save of everything is cut into: a part is dropped once nothing of it is in memory any more."""
 KEPT_PARTS = 128
 """Of a chain of saves; then everything is written anew."""
-
-
-class Copies:
-    """Room for the copies of a snapshot, kept for the next: new memory costs more than the copying."""
-
-    def __init__(self) -> None:
-        self._room: dict[str, np.ndarray[Any, Any]] = {}
-
-    def take(self, name: str, size: int) -> None:
-        """Room for so many bytes, and that the system has given it."""
-        if name not in self._room or self._room[name].nbytes < size:
-            self._room[name] = np.empty(size, np.uint8)
-            self._room[name].fill(0)
-
-    def of(self, name: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-        """A copy, valid until the next of this name."""
-        self.take(name, array.nbytes)
-        copy: np.ndarray[Any, Any] = self._room[name][: array.nbytes].view(array.dtype).reshape(array.shape)
-        np.copyto(copy, array)
-        return copy
 
 
 class Plan(NamedTuple):
@@ -99,14 +82,21 @@ class Saving:
                 for clock in clock_lengths(self._layout)
             }
             self._content = content_of(memory, counters)
-            changing = changing_arrays(memory)
-            self._head = {name: memory._copies.of(name, array) for name, array in changing.items()}
+            self._head = {name: self._arrays[name].copy() for name in head_layout(self._layout)}
             self._shown = {clock: _shown_by_a_row(self._layout, clock) for clock in self._times}
             self._linked = self._usable(since)
             self._since = since if self._linked else None
             self._plans = self._planned()
             self._left = len(self._plans)
+            self._cells = self._snapshot()
             memory._saving = self
+
+    def _snapshot(self) -> cells.Snapshot:
+        index, since = self._memory._index, self._since
+        blocks = cells.blocks_in_use(index.capacity, index.num_streams, index.next_id)
+        if since is None or not all(each.beside(since.path).is_file() for each in since.cells):
+            return cells.Snapshot(index._kernel, blocks, -1, ())
+        return cells.Snapshot(index._kernel, blocks, since.moment, since.cells)
 
     def _usable(self, since: Saved | None) -> tuple[Part, ...]:
         """The parts of the earlier save that are still needed; none if it cannot be built on."""
@@ -216,20 +206,26 @@ class Saving:
     def write(self) -> Saved:
         """Write all of it: the parts, then the head that names them."""
         try:
-            parts = [*self._linked]
-            for part in self._linked:
+            parts, held = [*self._linked], [*self._cells.linked]
+            for digest in [each.digest for each in parts] + [each.digest for each in held]:
                 assert self._since is not None
-                _link(part.beside(self._since.path), part.beside(self._path))
+                _link(named(self._since.path, digest), named(self._path, digest))
             for plan in self._plans:
                 parts.append(self._write_part(plan))
                 with self._moved:
                     self._left -= 1
                     self._moved.notify_all()
+            # Last: reading them takes the index's lock, whose holder may be waiting for a part to be written.
+            for blocks, arrays in self._cells.files():
+                digest = self._write_file(cells.KIND, {"blocks": list(blocks)}, arrays)
+                held.append(cells.Cells(digest, *blocks))
             sync_folder(self._path.parent)
-            content = {**self._content, "parts": listed(parts)}
+            content = {**self._content, "parts": listed(parts), "cells": cells.listed(held)}
             archive.write(self._path, saving.KIND, content, self._head)
-            self._remove_others(parts)
-            self._saved = Saved(self._path, self._times, tuple(parts), self._memory._history)
+            self._remove_others({each.digest for each in parts} | {each.digest for each in held})
+            self._saved = Saved(
+                self._path, self._times, tuple(parts), self._memory._history, tuple(held), self._cells.moment
+            )
             self._memory._saved = self._saved
         finally:
             self.abandon()
@@ -238,6 +234,8 @@ class Saving:
     def abandon(self) -> None:
         """Nobody has to wait for it any more."""
         with self._moved:
+            if not self._is_over:
+                self._cells.end()
             self._left, self._is_over = 0, True
             if self._memory._saving is self:
                 self._memory._saving = None
@@ -246,14 +244,18 @@ class Saving:
     def _write_part(self, plan: Plan) -> Part:
         spans = {clock: list(span) for clock, span in plan.spans.items()}
         content = {"spans": spans, "pieces": [list(piece) for piece in plan.pieces]}
-        temporary = self._path.with_name(f"{self._path.name}.new")
-        part = Part(archive.write(temporary, KIND, content, plan.content), plan.spans)
-        os.replace(temporary, part.beside(self._path))
-        return part
+        return Part(self._write_file(KIND, content, plan.content), plan.spans)
 
-    def _remove_others(self, parts: list[Part]) -> None:
+    def _write_file(self, kind: str, content: dict[str, Any], arrays: Arrays) -> int:
+        """A file beside the head, named by its checksum, which is returned."""
+        temporary = self._path.with_name(f"{self._path.name}.new")
+        digest = archive.write(temporary, kind, content, arrays)
+        os.replace(temporary, named(self._path, digest))
+        return digest
+
+    def _remove_others(self, digests: set[int]) -> None:
         """Delete what earlier saves to this path left beside it."""
-        kept = {part.beside(self._path).name for part in parts}
+        kept = {named(self._path, digest).name for digest in digests}
         pattern = re.compile(rf"{re.escape(self._path.name)}\.([0-9a-f]{{8}}|new)")
         for entry in list(os.scandir(self._path.parent)):
             if pattern.fullmatch(entry.name) and entry.name not in kept:

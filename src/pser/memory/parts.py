@@ -1,8 +1,8 @@
 """A memory in parts: what was added to it, in files that are written once and linked by every later save.
 
 Rows and frames are written once, in the order of their ids, and stay until their place is taken again. A part holds
-those of a span of ids; a save is a head (priorities, open episodes, random generator) that names the parts which cover
-what the memory holds.
+those of a span of ids; a save is a head (open episodes, random generator) that names the parts which cover what the
+memory holds, and the files of its priorities (`cells`).
 """
 
 import itertools
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pser.errors import PserError, require
+from pser.errors import require
 from pser.files import archive
+from pser.memory.cells import Cells, existing, named
 from pser.memory.columns import Stored
 from pser.memory.saving import check_count
 from pser.memory.storage import Arrays, Layout
@@ -55,7 +56,7 @@ class Part:
 
     def beside(self, head: Path) -> Path:
         """Its file, in the folder of a head that names it."""
-        return head.with_name(f"{head.name}.{self.digest:08x}")
+        return named(head, self.digest)
 
 
 def clock_of(stored: Stored) -> str:
@@ -223,6 +224,9 @@ class Saved:
     parts: tuple[Part, ...]
     history: object
     """Of the memory that was saved: no other can go on from it."""
+    cells: tuple[Cells, ...] = ()
+    moment: int = -1
+    """Of the index, which knows what changed since its last two."""
 
 
 class PartsReader:
@@ -247,12 +251,7 @@ class PartsReader:
         return Saved(self._head, self._times, tuple(self._parts), history)
 
     def _file(self, part: Part) -> Path:
-        path = part.beside(self._head)
-        if not path.is_file():
-            raise PserError(
-                f"{self._head} needs the file {path.name} beside it: copy both, or use an older copy"
-            )
-        return path
+        return existing(self._head, part.beside(self._head))
 
 
 def saved_parts(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pser.files import archive
 from pser.files.container import array_of
 from pser.memory import saving
+from pser.memory.cells import blocks_in_use, saved_cells
 from pser.memory.columns import Sizes, check_steps, columns_of
 from pser.memory.disk import DiskFile, opened_folder
 from pser.memory.index import check_saved_sizes, is_in_slots, saved_bytes
@@ -74,12 +75,13 @@ def load(cls: type[Kind], path: archive.Place) -> Kind:
         check_steps(n_step, settings["gamma"])
         sizes = Sizes(capacity, envs, n_step)
         layout = layout_of(columns_of(fields, sizes), action_field(action), sizes, real)
-        in_slots = is_in_slots(file)
         expected = used_bytes(layout, next_id, counters)
         parts = saved_parts(path, file, layout, counters)
+        cells = saved_cells(path, file, blocks_in_use(capacity, envs, next_id), rule)
+        in_slots = cells is None and is_in_slots(file)
         if parts is not None or disk is not None:
             expected = {name: expected[name] for name in head_layout(layout)}
-        kept_bytes = saved_bytes(rule, capacity, envs, next_id, in_slots)
+        kept_bytes = {} if cells else saved_bytes(rule, capacity, envs, next_id, in_slots)
         file.require(kept_bytes | expected)  # before anything of such a size is allocated
         memory = cls(
             capacity,
@@ -93,7 +95,7 @@ def load(cls: type[Kind], path: archive.Place) -> Kind:
             storage="memory" if disk is None else "disk",
             path=disk,
         )
-        kept = memory._index.state_arrays(next_id, in_slots)
+        kept = {} if cells else memory._index.state_arrays(next_id, in_slots)
         arrays = memory._storage.used(next_id, counters)
         if disk is not None:  # what the file of the arrays tells of a crash is needed first
             arrays = {name: arrays[name].copy() for name in expected}
@@ -103,6 +105,10 @@ def load(cls: type[Kind], path: archive.Place) -> Kind:
             return memory
         if parts is not None:
             memory._saved = parts.fill(memory._storage.arrays, memory._history)
+        if cells is not None:
+            cells.fill(memory._index._kernel)
         memory._storage.check(next_id, counters)
         memory._index.set_state(state, in_slots)
+        if cells is not None and memory._saved is not None:
+            memory._saved.cells, memory._saved.moment = cells.files, memory._index._kernel.track()
     return memory

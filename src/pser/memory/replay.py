@@ -13,7 +13,7 @@ from pser.memory import forking, persistence
 from pser.memory.arrays import INT64, Ints, Reals, as_ids, as_reals, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
-from pser.memory.changes import Copies, Saving
+from pser.memory.changes import Saving
 from pser.memory.columns import Sizes, check_steps, columns_of
 from pser.memory.disk import Closed, DiskFile, disk_of
 from pser.memory.index import (
@@ -108,7 +108,6 @@ class ReplayMemory:
         self._history = object()
         self._saving: Saving | None = None
         self._saved: Saved | None = None
-        self._copies = Copies()
         if self._disk is not None:
             forking.share(self._index)
             if self._disk.is_new:
@@ -384,8 +383,8 @@ class ReplayMemory:
     ) -> Saving:
         """Write what is new since the last such save of this memory, or since the one given; link the rest.
 
-        The file at `path` holds what changes anywhere (priorities, open episodes, the random generator) and names files
-        beside it with all that was added and is still in memory; `load(path)` continues bit for bit. A part once
+        The file at `path` holds what is unfinished (open episodes, the random generator) and names files beside it with
+        all that was added and is still in memory, and with the priorities; `load(path)` continues bit for bit. A part once
         written is never written to again, and shared between saves by hard links: a damaged one damages every save that
         names it. In the first save, or if the earlier files are gone, everything is written; and again when the parts
         have become many.
@@ -399,11 +398,6 @@ class ReplayMemory:
         else:
             saving.write()
         return saving
-
-    def prepare_saves(self) -> None:
-        """Take the room for snapshots of `save_changes` now, 28 bytes a transition: the first is as quick as others."""
-        for name, array in self._index.state_arrays(self.capacity).items():
-            self._copies.take(name, array.nbytes)
 
     def begin_save(self, path: str | PathLike[str], since: Saved | None) -> Saving:
         """The snapshot of a save of what is new; `write` of what it returns must follow, in whatever thread."""

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import pser
 from pser.errors import DamagedFileError, PserError, is_whole, require
 from pser.learner.course import Course
 from pser.learner.evaluation import evaluate
@@ -97,8 +96,6 @@ class Session:
         self.evaluations = JsonLines(folder.evaluations, positions["eval"])
         self.trackers = Trackers(folder, settings, frames)
         self.checkpoints = CheckpointWriter(folder.checkpoints, checkpoint)
-        if isinstance(trainer.memory, pser.ReplayMemory):
-            trainer.memory.prepare_saves()
 
     def carry_out(self, budget: int) -> Iterator[Event]:
         """Train until the budget is spent or the run is asked to stop, listening to each event on its way."""
