@@ -82,19 +82,18 @@ def measure(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
         "whole_busy": [],
         "changes_busy": [],
     }
+    kinds = ["whole", "whole"] + ["changes"] * options.small + ["changes_busy"]
     for round_number in range(options.rounds):
-        folder = scratch / f"round-{round_number}"
-        folder.mkdir()
-        writer, frames, nodes = CheckpointWriter(folder), 0, set[int]()
-        kinds = ["whole", "whole_busy"] + ["changes"] * options.small + ["changes_busy"]
-        for kind in kinds:
-            if frames:
+        for name, order in (("busy", ["whole_busy"]), ("idle", kinds)):
+            folder = scratch / f"{name}-{round_number}"
+            folder.mkdir()
+            writer, nodes = CheckpointWriter(folder), set[int]()
+            for frames, kind in enumerate(order):
                 train(player, options.new)
-            frames += 1
-            row = one(writer, frames, player, kind.endswith("_busy"))
-            size, nodes = written(folder, nodes)
-            found[kind].append(row | {"mb": size / 1e6})
-        shutil.rmtree(folder)
+                row = one(writer, frames, player, kind.endswith("_busy"))
+                size, nodes = written(folder, nodes)
+                found[kind].append(row | {"mb": size / 1e6})
+            shutil.rmtree(folder)
         print(f"\rround {round_number + 1} of {options.rounds}", end="", flush=True)
     print()
 

@@ -23,7 +23,7 @@ SHARES = 16
 """In which the blocks are written whole, one with every save."""
 LEAST_BLOCKS = 256
 """In a share: of a small memory all are written."""
-MOST_CHANGED = 0.25
+MOST_CHANGED = 0.5
 """Of all bytes: if single cells take more, all are written."""
 READ_BYTES = 1 << 20
 """Read at once, while others wait."""

@@ -45,7 +45,7 @@ from pser.memory.storage import Arrays, Layout
 if TYPE_CHECKING:
     from pser.memory.replay import ReplayMemory
 
-COPIED_BYTES = 32 << 20
+COPIED_BYTES = 8 << 20
 """Of rows and frames copied with a snapshot; the least size of a part, if there is more than one."""
 WHOLE_PARTS = 32
 """That a save of everything is cut into: a part is dropped once nothing of it is in memory any more."""

@@ -129,11 +129,15 @@ def views(arrays: Arrays, pieces: Sequence[Piece]) -> Arrays:
 
 
 def split(layout: Layout, spans: Spans, arrays: Arrays, least_bytes: int, most_parts: int) -> list[Spans]:
-    """The spans cut into pieces of at least so many bytes, about, the oldest first."""
+    """The spans cut into pieces of at least so many bytes, about, the oldest first; none is above one in `most_parts`."""
     total = sum(piece_bytes(layout, pieces_of(layout, spans, arrays)).values())
-    count = max(1, min(most_parts, total // least_bytes))
-    # The first one is the smallest: it may have to be copied.
-    edges = [0.0, *np.linspace(min(1.0, least_bytes / max(total, 1)), 1.0, count)]
+    # The first is the smallest, for it may have to be copied; each is written while what was before it is taken again.
+    ends = [least_bytes]
+    size = least_bytes
+    while ends[-1] < total:
+        size = min(2 * size, max(least_bytes, total // most_parts))
+        ends.append(ends[-1] + size)
+    edges = [0.0, *(end / total for end in ends[:-1] if total - end >= least_bytes), 1.0]
     cut = []
     for here, there in itertools.pairwise(edges):
         part = {c: (a + int(here * (b - a)), a + int(there * (b - a))) for c, (a, b) in spans.items()}

@@ -384,10 +384,10 @@ class ReplayMemory:
         """Write what is new since the last such save of this memory, or since the one given; link the rest.
 
         The file at `path` holds what is unfinished (open episodes, the random generator) and names files beside it with
-        all that was added and is still in memory, and with the priorities; `load(path)` continues bit for bit. A part once
-        written is never written to again, and shared between saves by hard links: a damaged one damages every save that
-        names it. In the first save, or if the earlier files are gone, everything is written; and again when the parts
-        have become many.
+        all that was added and is still in memory, and with the priorities; `load(path)` continues bit for bit. A file
+        once written is never written to again, and shared between saves by hard links: a damaged one damages every save
+        that names it. In the first save, or if the earlier files are gone, everything is written; and again when the
+        parts have become many.
 
         With `background`, the call returns once a snapshot is taken and the rest is written in a thread: `wait()` of
         what it returns waits for the end, and raises what went wrong.
