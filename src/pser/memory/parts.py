@@ -129,7 +129,7 @@ def views(arrays: Arrays, pieces: Sequence[Piece]) -> Arrays:
 
 
 def split(layout: Layout, spans: Spans, arrays: Arrays, least_bytes: int, most_parts: int) -> list[Spans]:
-    """The spans cut into pieces of at least so many bytes, about, the oldest first; none is above one in `most_parts`."""
+    """The spans cut into pieces of at least so many bytes, about, the oldest first; none above one in `most_parts`."""
     total = sum(piece_bytes(layout, pieces_of(layout, spans, arrays)).values())
     # The first is the smallest, for it may have to be copied; each is written while what was before it is taken again.
     ends = [least_bytes]
