@@ -9,7 +9,7 @@ BUILD_TOOLS := scikit-build-core nanobind numpy cmake ninja
 # Two torch processes that spin while waiting make each other ten times slower.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help build test test-cluster test-extras test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture torture-disk lint format demo bench bench-big bench-train bench-ray drift stress docs docs-serve clean
+.PHONY: help build test test-cluster test-extras test-asan fuzz test-tsan test-compilers wheels test-thorough mutants torture torture-disk lint format demo bench bench-big bench-checkpoint bench-train bench-ray drift stress docs docs-serve clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -128,6 +128,10 @@ bench-ray: .stamps/build  ## Measure what Ray costs, beside TorchRL and RLlib; w
 BIG ?=
 bench-big: .stamps/build  ## Ten million Atari transitions: size, add, sample, save; BIG="--storage disk" keeps them on disk
 	$(BIN)/python -m benchmarks.big $(BIG)
+
+CHECKPOINT ?=
+bench-checkpoint: .stamps/build  ## Checkpoints of a million Atari transitions: time beside a whole one, how long training waits; CHECKPOINT="--frames plain"
+	$(BIN)/python -m benchmarks.checkpoint $(CHECKPOINT)
 
 drift: .stamps/build  ## 100 million random updates: does the root still equal the sum of its leaves?
 	$(BIN)/python -m benchmarks.drift

@@ -18,6 +18,7 @@ import numpy as np
 
 import pser
 from benchmarks.big import BYTES_A_TRANSITION, SPRITES, Player, status
+from benchmarks.large import take_in
 from benchmarks.machine import in_words, machine
 from benchmarks.settings import FRAME, STACK
 from pser.records.checkpoint import KEPT, CheckpointWriter
@@ -126,6 +127,7 @@ def main() -> None:
         "--folder", type=Path, help="where to write (default: the system's for temporary files)"
     )
     parser.add_argument("--output", type=Path, help="a JSON file for the numbers")
+    parser.add_argument("--record", action="store_true", help="also take them into docs/benchmarks-large.md")
     options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="pser-checkpoint-", dir=options.folder))
     try:
@@ -137,6 +139,8 @@ def main() -> None:
         print(f"{name:<30} {value if not isinstance(value, float) else round(value, 4)}")
     if options.output:
         options.output.write_text(json.dumps(found, indent=2) + "\n")
+    if options.record:
+        take_in(found)
 
 
 if __name__ == "__main__":

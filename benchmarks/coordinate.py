@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.environments import ROOT
 from benchmarks.peer import Scenario
-from benchmarks.settings import GAMES
+from benchmarks.settings import PLAYED
 
 SMALL: tuple[tuple[Scenario, int], ...] = (
     ("index", 1_000_000),
@@ -28,7 +28,7 @@ SMALL: tuple[tuple[Scenario, int], ...] = (
 )
 FRAMES: tuple[tuple[Scenario, int], ...] = (("atari", 100_000),)
 REAL_FRAMES: tuple[tuple[Scenario, int], ...] = tuple(
-    (f"{way} {game}", 30_000) for game in GAMES for way in ("plain", "compressed")
+    (f"{way} {game}", 30_000) for game in PLAYED for way in ("plain", "compressed")
 )
 PHASES = (SMALL, FRAMES, REAL_FRAMES)
 """Scenarios timed together, with their capacities; each phase has fresh processes."""

@@ -24,7 +24,7 @@ sequences  32 windows of 40 steps inside an episode each: `learn`, `sample`
 train      gradient steps of whole algorithms: `DQN`, `DQN stock`, …
 atari      stacked frames: `sample`; its worker also measures resident memory
 compressed Pong  real frames of a game (one of GAMES), compressed: `sample`; likewise
-plain Pong       the same as they are
+plain Pong       the same as they are; `plain Pong trained` and so on: played by the policy of policies.npz
 """
 
 

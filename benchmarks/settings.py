@@ -1,5 +1,7 @@
 """The settings of the run that every library shares."""
 
+from pathlib import Path
+
 BATCH = 32
 LARGE_BATCH = 512
 STREAMS = 64
@@ -14,5 +16,9 @@ FRAME = (84, 84)
 SEQUENCES = 32
 SEQUENCE_STEPS = 40
 GAMES = ("Breakout", "Pong", "Seaquest", "MsPacman", "Enduro", "Riverraid", "BattleZone", "Zaxxon")
+PLAYED = tuple(f"{game}{how}" for game in GAMES for how in ("", " trained"))
+"""Each game at random, and by the policy kept in policies.npz."""
+SCORES = Path(__file__).with_name("policies.json")
+"""What random play and these policies score, in points a thousand steps."""
 POOL = 64
 """Prepared TD-error vectors (and steps to add) that a case cycles through."""

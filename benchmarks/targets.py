@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.coordinate import Measurements
-from benchmarks.settings import GAMES
+from benchmarks.settings import PLAYED
 
 OURS = "ours"
 COPY = "plain_copy"
@@ -157,7 +157,7 @@ def verdicts(measured: Measurements) -> list[Verdict]:
     if OURS in measured.resident_bytes:
         held = measured.resident_bytes[OURS]
         out.append(Verdict("at most 7,300 resident bytes per transition", f"{held:,.0f}", held <= 7300))
-    games = [g for g in GAMES if numbers.has(f"compressed {g}/sample", OURS)]
+    games = [g for g in PLAYED if numbers.has(f"compressed {g}/sample", OURS)]
     if games:
         times = {
             g: numbers.ratio((f"compressed {g}/sample", OURS), (f"plain {g}/sample", OURS)) for g in games
@@ -171,7 +171,7 @@ def verdicts(measured: Measurements) -> list[Verdict]:
             digits = ",.0f" if unit == "" else ".2f"
             out.append(
                 Verdict(
-                    f"compressed frames of {len(games)} games: at most {mean_limit:g}{unit} {what} on average,"
+                    f"compressed frames of {len(games)} games and players: at most {mean_limit:g}{unit} {what} on average,"
                     f" {worst_limit:g}{unit} in the worst",
                     f"{mean:{digits}}{unit}, {values[worst]:{digits}}{unit} ({worst})",
                     mean <= mean_limit and values[worst] <= worst_limit,

@@ -99,8 +99,8 @@ class Ours:
             return self._sequences(load)
         if scenario == "atari":
             return self._atari(load)
-        way, _, game = scenario.partition(" ")
-        return self._game(load, game, way == "compressed") if game else {}
+        way, _, played = scenario.partition(" ")
+        return self._game(load, played, way == "compressed") if played else {}
 
     def _index(self, load: Workload) -> Mapping[str, Case]:
         errors, batches = load.td_errors, load.batches
@@ -198,10 +198,11 @@ class Ours:
             memory.add(*step, priority=error + EPS)
         return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
 
-    def _game(self, load: Workload, game: str, compress: bool) -> Mapping[str, Case]:
+    def _game(self, load: Workload, how: str, compress: bool) -> Mapping[str, Case]:
         from benchmarks.games import played
 
-        memory = played(game, load.capacity, compress)
+        game, _, by_policy = how.partition(" ")
+        memory = played(game, load.capacity, compress, bool(by_policy))
         return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
 
 

@@ -342,6 +342,26 @@ def test_of_a_large_memory_few_priorities_are_written(tmp_path, monkeypatch):
     assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(player.memory)
 
 
+def test_a_head_with_all_priorities_in_it_is_loaded_and_built_on(tmp_path):
+    """As they were written before priorities had files of their own."""
+    player = Player("frames", rules=RULES[1], capacity=100)
+    player.play(40)
+    saved = player.memory.save_changes(tmp_path / "save").wait()
+    with archive.reading(tmp_path / "save", "ReplayMemory") as file:
+        content = {name: value for name, value in file.content.items() if name not in ("arrays", "cells")}
+        head = {name: np.empty(size, np.uint8) for name, size in file.arrays}
+        file.fill(head)
+    archive.write(tmp_path / "save", content.pop("kind"), content, player.memory.index.state_arrays() | head)
+    for each in saved.cells:
+        each.beside(saved.path).unlink()
+    loaded = pser.ReplayMemory.load(tmp_path / "save")
+    assert living(loaded) == living(player.memory)
+    for _ in range(2):
+        player.play(3, loaded)
+        loaded.save_changes(tmp_path / "save")
+        assert living(pser.ReplayMemory.load(tmp_path / "save")) == living(loaded)
+
+
 def test_an_add_waits_for_the_rows_it_would_overwrite(tmp_path, monkeypatch):
     player = Player("array", capacity=30)
     player.play(10)

