@@ -42,6 +42,8 @@ CHECKPOINT = {
     "changes_pause_ms": "training stands still, new steps, ms (median)",
     "changes_pause_ms_most": "the longest, ms",
     "changes_pause_cpu_ms": "CPU time of it, ms (median)",
+    "whole_longest_step_ms": "longest training step while a whole one is written, ms",
+    "changes_longest_step_ms": "longest training step while new steps are written, ms",
     "peak_gb": "most memory the process ever held, GB",
 }
 
@@ -58,24 +60,30 @@ def take_in(found: dict[str, Any]) -> None:
 def page(kept: dict[str, Any]) -> str:
     """The page of what is kept."""
     lines = ["# Large memories, measured", ""]
-    lines += ["Written by `make bench-big` and `make bench-checkpoint` with `--record`; do not edit.", ""]
+    lines += [
+        "Written by `make bench-big` and `make bench-checkpoint` with `--record`, or from their `--output`; do not edit.",
+        "",
+    ]
     lines += ["## Size and speed", "", *_table(kept, "big", BIG)]
     lines += ["## Checkpoints", ""]
     lines += [
         "Those of a run: each writes what is new since the one before the last, so that the two kept share no file.",
         "",
         *_table(kept, "checkpoint", CHECKPOINT),
-        "Times are wall time unless it says CPU; a busy machine lengthens them.",
+        "Times are wall time unless it says CPU; a busy machine lengthens them. The load is that before the run.",
         "",
     ]
     return "\n".join(lines)
 
 
+def _title(run: dict[str, Any]) -> str:
+    new = f", {run['new']:,} new steps" if "new" in run else f", {run['storage']}"
+    return f"{run['transitions']:,}, {run['frames']}{new}"
+
+
 def _table(kept: dict[str, Any], kind: str, rows: dict[str, str]) -> list[str]:
     runs = {name: run for name, run in kept.items() if name.split()[0] == kind}
-    titles = [
-        f"{run['transitions']:,}, {run['frames']}, {run.get('storage', 'memory')}" for run in runs.values()
-    ]
+    titles = [_title(run) for run in runs.values()]
     out = ["| | " + " | ".join(titles) + " |", "|---|" + "---|" * len(runs)]
     if kind == "big":
         held = [f"{run['status_filled_gb']['own']:.2f}" for run in runs.values()]

@@ -1,8 +1,8 @@
 """Partly trained players for the games of `make bench`: linear in a coarse view of the screen, found by a short search.
 
 `python -m benchmarks.policies` makes them again, a minute or two of CPU time a game, and keeps them in `policies.npz`,
-and what they score beside random play in `policies.json`. They are no good players; but they do what random play does not: hold a
-direction, aim, get further, and so fill a memory with other screens.
+and what they score beside random play in `policies.json`. They are no good players; but they do what random play does
+not: hold a direction, aim, get further, and so fill a memory with other screens.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PATCH = 12
 """Pixels, each way, that are seen as one."""
 EPSILON = 0.1
 """Of its actions are random, as in training."""
-PLAYERS = 16
+PLAYERS = 8
 STEPS = 300
 """That a candidate plays; twice as many to be chosen, and to be scored."""
-ELITE = 6
+ELITE = 4
 HALVES = 2
 """Groups of candidates in a turn."""
 
@@ -82,11 +82,11 @@ def points(game: AtariGame, policy: Policy, seed: int, steps: int) -> np.ndarray
 
 
 def search(name: str, seconds: float, seed: int = 0) -> tuple[np.ndarray, Scores]:
-    """Cross-entropy search: candidates around a mean, which moves to the best of them; then its score, on other seeds."""
+    """Cross-entropy search: candidates around a mean, which moves to the best; then a score, on other seeds."""
     rng = np.random.default_rng(seed)
     game = AtariGame(name, num_envs=PLAYERS, seed=seed, threads=1)
     shape = (game.num_actions, view(np.zeros((1, 4, 84, 84), np.uint8)).shape[1])
-    mean, spread, best = np.zeros(shape), np.ones(shape), [(-np.inf, np.zeros(shape))]
+    mean, spread, best = np.zeros(shape), np.ones(shape), list[tuple[float, np.ndarray]]()
     began, turn = time.process_time(), 0
     while time.process_time() - began < seconds:
         tried: list[tuple[float, np.ndarray]] = []
@@ -97,10 +97,10 @@ def search(name: str, seconds: float, seed: int = 0) -> tuple[np.ndarray, Scores
         tried.sort(key=lambda pair: -pair[0])
         elite = np.stack([weights for _, weights in tried[:ELITE]])
         mean, spread = elite.mean(axis=0), 0.9 * elite.std(axis=0) + 0.05
-        best = sorted([*best, *tried[:2]], key=lambda pair: -pair[0])[:PLAYERS]
+        best = sorted([*best, *tried[:2]], key=lambda pair: -pair[0])[: PLAYERS - 1]
         turn += 1
     # The best may have been lucky: those that were ever best, and the mean, play again, each for itself.
-    finalists = np.stack([mean, *(weights for _, weights in best[: PLAYERS - 1])])
+    finalists = np.stack([mean, *(weights for _, weights in best)])[np.arange(PLAYERS) % (len(best) + 1)]
     again = points(game, Policy(finalists, rng), seed + 50_000, 2 * STEPS)
     chosen = finalists[int(again.argmax())].astype(np.float16)
     per_thousand = 1000 / (2 * STEPS)

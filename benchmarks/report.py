@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.cold import REPEATS
 from benchmarks.coordinate import Measurements
 from benchmarks.machine import in_words
-from benchmarks.settings import GAMES, PLAYED, SCORES
+from benchmarks.settings import PLAYED, SCORES
 from benchmarks.targets import COPY, OURS, SB3, Numbers, verdicts
 
 
@@ -176,8 +176,8 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
     )
     scores = json.loads(SCORES.read_text())
     lines += _table(
-        ["points in 1,000 steps", *GAMES],
-        [[how, *(f"{scores[game][how]:,.1f}" for game in GAMES)] for how in ("random", "trained")],
+        ["points in 1,000 steps", *scores],
+        [[how, *(f"{score[how]:,.1f}" for score in scores.values())] for how in ("random", "trained")],
     )
     lines += [
         "## How it is measured",

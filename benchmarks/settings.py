@@ -1,5 +1,6 @@
 """The settings of the run that every library shares."""
 
+import json
 from pathlib import Path
 
 BATCH = 32
@@ -16,9 +17,9 @@ FRAME = (84, 84)
 SEQUENCES = 32
 SEQUENCE_STEPS = 40
 GAMES = ("Breakout", "Pong", "Seaquest", "MsPacman", "Enduro", "Riverraid", "BattleZone", "Zaxxon")
-PLAYED = tuple(f"{game}{how}" for game in GAMES for how in ("", " trained"))
-"""Each game at random, and by the policy kept in policies.npz."""
 SCORES = Path(__file__).with_name("policies.json")
-"""What random play and these policies score, in points a thousand steps."""
+"""Points in a thousand steps, at random and by the policy kept in policies.npz, of the games that have one."""
+PLAYED = (*GAMES, *(f"{game} trained" for game in json.loads(SCORES.read_text())))
+"""Each game at random, and by its policy."""
 POOL = 64
 """Prepared TD-error vectors (and steps to add) that a case cycles through."""

@@ -171,8 +171,8 @@ def verdicts(measured: Measurements) -> list[Verdict]:
             digits = ",.0f" if unit == "" else ".2f"
             out.append(
                 Verdict(
-                    f"compressed frames of {len(games)} games and players: at most {mean_limit:g}{unit} {what} on average,"
-                    f" {worst_limit:g}{unit} in the worst",
+                    f"compressed frames of {len(games)} games and players: at most {mean_limit:g}{unit} {what} on "
+                    f"average, {worst_limit:g}{unit} in the worst",
                     f"{mean:{digits}}{unit}, {values[worst]:{digits}}{unit} ({worst})",
                     mean <= mean_limit and values[worst] <= worst_limit,
                 )

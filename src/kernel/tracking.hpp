@@ -163,9 +163,8 @@ class Tracking : public Slots {
     if (!is_tracking_) return;
     uint64_t& word = changed_[cell >> 6];
     const uint64_t bit = uint64_t{1} << (cell & 63);
-    if (word & bit) return;
+    if (is_reading_ && !(word & bit)) keep(cell);  // asked in this order, no branch is a surprise
     word |= bit;
-    if (is_reading_) keep(cell);
   }
 
   ZeroedArray<double> decayed_parts_;
