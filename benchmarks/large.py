@@ -61,7 +61,7 @@ def page(kept: dict[str, Any]) -> str:
     """The page of what is kept."""
     lines = ["# Large memories, measured", ""]
     lines += [
-        "Written by `make bench-big` and `make bench-checkpoint` with `--record`, or from their `--output`; do not edit.",
+        "By `make bench-big` and `make bench-checkpoint` with `--record`, or from its `--output`; do not edit.",
         "",
     ]
     lines += ["## Size and speed", "", *_table(kept, "big", BIG)]
