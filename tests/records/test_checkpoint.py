@@ -154,7 +154,7 @@ def test_a_damaged_part_falls_back_with_a_warning(tmp_path):
     written(tmp_path, 6)
     newest = checkpoint_paths(tmp_path)[0]
     parts = [path for path in newest.iterdir() if path.name.startswith("memory.pser.")]
-    assert len(parts) == 4  # rows of three times, and the priorities
+    assert len(parts) == 6  # rows and priorities of three times
     for part in parts:
         content = part.read_bytes()
         damage(part)
