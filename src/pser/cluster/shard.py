@@ -77,7 +77,6 @@ class Shard:
             gamma=settings.agent.gamma,
             seed=derived_seed(settings.run.seed, "memory", number),
         )
-        self.memory.prepare_saves()
         self._tells_least = not isinstance(rule, Uniform) and rule.weights == "memory"
         self._refused: Exception | None = None
         self._writer = ThreadPoolExecutor(1)
