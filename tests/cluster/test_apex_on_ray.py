@@ -50,8 +50,16 @@ def test_a_run_goes_on_after_an_actor_and_a_shard_were_killed(ray, tmp_path, cap
                 write_checkpoint(tmp_path, trainer.frames, {}, trainer.memory)
                 os.kill(trainer.replay.places.pids[1], signal.SIGKILL)
         pids = [*trainer.crew.pids, *trainer.replay.places.pids]
-    lost_or_back = [re.sub(r" was lost.*| works.*", "", text) for text in remarks]
-    assert lost_or_back == ["actor 0", "actor 0", "shard 1", "shard 1"]
+    lost = [text.partition(" was lost")[0] for text in remarks if " was lost" in text]
+    back = [
+        re.sub(r" works again, [0-9.]+ s after its loss was noticed", "", text)
+        for text in remarks
+        if " was lost" not in text
+    ]
+    assert lost == ["actor 0", "shard 1"]
+    # Who comes back first is chance, and the run may end before an actor does.
+    assert "shard 1" in back
+    assert set(back) <= {"actor 0", "shard 1"}
     assert logged[-1]["steps"] == 3000
     lost = logged[-1]["cluster"]
     assert (lost["actors_lost"], lost["shards_lost"]) == (1, 1)
