@@ -89,12 +89,19 @@ def _table(kept: dict[str, Any], kind: str, rows: dict[str, str]) -> list[str]:
         held = [f"{run['status_filled_gb']['own']:.2f}" for run in runs.values()]
         out.append("| resident memory of its own, full, GB | " + " | ".join(held) + " |")
     for key, label in rows.items():
-        out.append(f"| {label} | " + " | ".join(f"{run[key]:.4g}" for run in runs.values()) + " |")
+        out.append(f"| {label} | " + " | ".join(_figure(label, run[key]) for run in runs.values()) + " |")
     machines = {
-        f"{in_words(run['machine'])}, load {run['machine']['load_average_before']:.0f}"
+        f"{_title(run)}: {in_words(run['machine'])}, load {run['machine']['load_average_before']:.0f}"
         for run in runs.values()
     }
-    return [*out, "", *(f"Measured on {machine}." for machine in sorted(machines)), ""]
+    return [*out, "", "Measured on", "", *(f"- {machine}" for machine in sorted(machines)), ""]
+
+
+def _figure(label: str, value: float) -> str:
+    """Shares in percent, all else with three digits that count."""
+    if label.startswith("share"):
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":
