@@ -1,6 +1,6 @@
 """Frames per second of this trainer beside stable-baselines3's DQN: one interleaved run, one thread each.
 
-    python -m benchmarks.train.run [--quick] [--no-versions] [--out docs/benchmarks-train.md]
+    python -m benchmarks.train.run [--quick] [--only PART ...] [--out docs/benchmarks-train.md]
 
 Besides: this trainer before its update was made leaner and a DQN compiled by JAX (versions.py), each in an environment
 of its own, and what the parts of Rainbow cost (family.py).
@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,7 @@ def page(results: dict[str, Any]) -> str:
         "",
         f"{in_words(results['machine'])}. Versions: {results['versions']}.",
     ]
-    for task, found in results["tasks"].items():
+    for task, found in results.get("trainers", {}).items():
         lines += [
             "",
             f"## {TASKS[task].env} ({found['rounds']} rounds of {TASKS[task].segment_steps:,} steps)",
@@ -168,41 +169,45 @@ def page(results: dict[str, Any]) -> str:
             f"| {what} | {target} | {measured} | {'met' if met else '**missed**'} |"
             for what, target, measured, met in checks(task, found)
         ]
-    if "beside" in results:
-        lines += versions.section(results["beside"])
-        lines += updates.section(results["updates"])
-    if "family" in results:
-        lines += family.section(results["family"])
+    for part, section in SECTIONS.items():
+        if part in results:
+            lines += section(results[part])
     return "\n".join(lines) + "\n"
 
 
+def _trainers(starts: int, quick: bool) -> dict[str, Any]:
+    return {task: summarise(task, measure(task, starts, 5 if quick else ROUNDS[task])) for task in TASKS}
+
+
+PARTS: dict[str, Callable[[int, bool], dict[str, Any]]] = {
+    "trainers": _trainers,
+    "beside": lambda starts, quick: versions.measure(starts, 5 if quick else 25),
+    "updates": lambda starts, quick: updates.measure(starts, 10 if quick else 40),
+    "family": lambda _, quick: family.measure(20 if quick else 200),
+}
+"""Part of the page → what measures it, started so often, quickly or not."""
+SECTIONS = {"beside": versions.section, "updates": updates.section, "family": family.section}
+
+
 def main() -> None:
+    """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds, for a look")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--no-versions", action="store_true", help="leave out the earlier version and JAX")
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, help="measure these parts, and keep what is known of others"
+    )
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks-train.md"))
     arguments = parser.parse_args()
-    starts, described = 1 if arguments.quick else STARTS, machine()
-    tasks = {
-        task: summarise(task, measure(task, starts, 5 if arguments.quick else ROUNDS[task]))
-        for task in arguments.tasks
-    }
-    quick = arguments.quick
-    peers: dict[str, Any] = {}
-    if not arguments.no_versions:
-        peers["beside"] = versions.measure(starts, 5 if quick else 25)
-        peers["updates"] = updates.measure(starts, 10 if quick else 40)
-    results = {
-        "tasks": tasks,
-        **peers,
-        "family": family.measure(20 if quick else 200),
-        "machine": described,
-        "versions": ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES),
-    }
+    quick, only, data = arguments.quick, arguments.only, arguments.out.with_suffix(".json")
+    results: dict[str, Any] = json.loads(data.read_text()) if only and data.exists() else {}
+    results["machine"] = machine()
+    results["versions"] = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
+    for part, measured in PARTS.items():
+        if not only or part in only:
+            results[part] = measured(1 if quick else STARTS, quick)
     arguments.out.write_text(page(results))
-    arguments.out.with_suffix(".json").write_text(json.dumps(results, indent=2) + "\n")
-    if not quick:
+    data.write_text(json.dumps(results, indent=2) + "\n")
+    if not quick and "family" in results:
         agents = arguments.out.parent / "agents.md"
         agents.write_text(family.with_costs(agents.read_text(), results["family"]))
     print(page(results))
