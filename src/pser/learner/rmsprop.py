@@ -40,9 +40,9 @@ class RMSProp:
 
     def step(self, loose: Sequence[Tensor] = ()) -> None:
         """Apply the gradients once; loose ones are read where they lie, if the kernel can read them there."""
-        if loose and self._whole is not None and all(map(_is_plain, loose)):
+        if loose and self._whole is not None and all(gradient.is_contiguous() for gradient in loose):
             for (theta, _, *averages), gradient in zip(self._pieces, loose, strict=True):
-                self._in_kernel(theta, gradient.view(-1).numpy(), *averages)
+                self._in_kernel(theta, gradient.numpy(), *averages)
             return
         if loose:
             self.flat.collect(loose)
