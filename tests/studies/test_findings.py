@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pser.studies import check, report
+from pser.studies import check, rainbow, report
 from pser.studies.findings import END, PAGES, START, all_results, render, with_summary, write_findings
 from pser.studies.results import results_of
 from pser.studies.telling import answer, probability_text, sentence
@@ -53,6 +53,15 @@ def test_an_interval_is_given_only_where_the_runs_carry_one():
         (tested,) = told(levels).tested
         assert probability_text(tested) == "1.00"
         assert "[" not in report.tested_table(told(levels))
+
+
+def test_rainbow_beside_dqn_is_told_by_means_and_by_tests():
+    levels = {"rainbow-per": [4, 6], "dqn-per": [1, 3], "rainbow-pser": [2], "dqn-pser": [3]}
+    told = answer(results_of(rainbow.STUDY, records(rainbow.STUDY, levels)))
+    assert "above DQN's in 2 of 4 pairs of game and replay (breakout 2.0 to 5.0 against 2.0 to 3.0; " in told
+    assert told.endswith("cannot be told from so few runs.")
+    only = results_of(rainbow.STUDY, records(rainbow.STUDY, {"dqn-per": [1]}))
+    assert answer(only) == "Not known yet: no runs of both agents on one game."
 
 
 def test_the_published_moving_average_is_over_episodes():

@@ -2,9 +2,38 @@
 
 from pser.learner.presets import RAINBOW_ON_MINATAR
 from pser.studies.minatar import BASE
+from pser.studies.results import Results
 from pser.studies.study import Arm, Contrast, Game, Study
+from pser.studies.telling import Told, of_contrasts
 
 REPLAYS = {"uniform": "uniform replay", "per": "PER", "pser": "PSER as published"}
+
+
+def tell(results: Results) -> Told:
+    """How often Rainbow's mean is above DQN's, by how much on each game, and what the tests say."""
+    above, pairs, ranges = 0, 0, []
+    for game in results.study.games:
+        means = {
+            agent: [results.cells[game.env, f"{agent}-{replay}"].mean for replay in REPLAYS]
+            for agent in ("rainbow", "dqn")
+        }
+        known = [(x, y) for x, y in zip(means["rainbow"], means["dqn"], strict=True) if x == x and y == y]
+        if not known:
+            continue
+        above += sum(x > y for x, y in known)
+        pairs += len(known)
+        (low, high), (other_low, other_high) = (
+            (min(column), max(column)) for column in zip(*known, strict=True)
+        )
+        name = game.env.partition(":")[2]
+        ranges.append(f"{name} {low:.1f} to {high:.1f} against {other_low:.1f} to {other_high:.1f}")
+    if not pairs:
+        return Told("Not known yet: no runs of both agents on one game.")
+    return Told(
+        f"Rainbow's mean is above DQN's in {above} of {pairs} pairs of game and replay ({'; '.join(ranges)}). "
+        f"{of_contrasts(results)}"
+    )
+
 
 STUDY = Study(
     name="rainbow",
@@ -36,4 +65,5 @@ STUDY = Study(
     ),
     stopping="after 3 seeds; if Rainbow is not above DQN, its ablation follows (`rainbow-parts`)",
     core_hours=3.5,
+    tell=tell,
 )

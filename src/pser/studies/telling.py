@@ -21,10 +21,11 @@ def answer(results: Results) -> str:
         return "Not known yet: no run has finished."
     if results.study.tell is not None:
         return results.study.tell(results).sentence
-    return _of_contrasts(results)
+    return of_contrasts(results)
 
 
-def _of_contrasts(results: Results) -> str:
+def of_contrasts(results: Results) -> str:
+    """What the tests of the declared contrasts say, in one sentence."""
     shown = [tested for tested in results.tested if tested.corrected < SHOWN]
     open_ = [tested for tested in results.tested if tested.verdict == "too few runs"]
     untested = len(results.study.contrasts) - len(results.tested)
