@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from pser.analysis.colours import GRID
 
@@ -44,6 +45,11 @@ def new_grid(panels: int, columns: int, width: float, height: float) -> tuple[Fi
     for unused in flat[panels:]:
         unused.set_visible(False)
     return figure, flat[:panels]
+
+
+def count_frames(axes: Axes) -> None:
+    """Numbers along the x-axis as 100k and 1M."""
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -8,7 +8,7 @@ import numpy as np
 from pser.analysis.colours import PALETTE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
-from pser.analysis.style import new_grid, save
+from pser.analysis.style import count_frames, new_grid, save
 from pser.studies.report import shown_arms
 from pser.studies.results import Results
 from pser.studies.study import Arm
@@ -58,7 +58,8 @@ def _curves(results: Results, folder: Path) -> list[Path]:
                 axes.plot(shared_frames(series), curve.mean, line, color=colour, lw=1.2, label=arm.name)
         axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
         axes.set_xlabel("frames")
-    panels[0].set_ylabel("training return, mean over seeds")
+        count_frames(axes)
+    panels[0].set_ylabel("training return\n(mean over seeds)")
     handles = {
         label: handle
         for axes in panels
@@ -84,5 +85,6 @@ def _measures(results: Results, folder: Path) -> list[Path]:
         axes.set_yticks(range(len(arms)), [arm.name for arm in arms], fontsize=7)
         axes.set_ylim(len(arms) - 0.5, -0.5)
         axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
+        axes.set_xlabel("measure of a run")
         axes.grid(True, axis="x")
     return save(figure, folder, "measures")

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
 from pser.analysis.colours import NOTE, RULE
 from pser.analysis.report.build import Report
@@ -19,7 +18,7 @@ from pser.analysis.report.labels import Style
 from pser.analysis.report.metrics import DIAGNOSTICS, METRICS
 from pser.analysis.report.scoreboard import Scale
 from pser.analysis.report.tables import main_pair
-from pser.analysis.style import new_figure, new_grid, save
+from pser.analysis.style import count_frames, new_figure, new_grid, save
 
 MARKERS = "osD^v"
 
@@ -80,7 +79,7 @@ def _panels(
         if published:
             _published(axis, env)
         axis.set_title(env.env, fontsize=9 if columns == 3 else 7, loc="left")
-        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        count_frames(axis)
         axis.tick_params(labelsize=8 if columns == 3 else 6)
         if place % columns == 0:
             axis.set_ylabel(ylabel, fontsize=9 if columns == 3 else 7)
@@ -152,7 +151,7 @@ def _diagnostics(report: Report, folder: Path) -> list[Path]:
                 axis.set_ylim(bottom=0)  # often small, and still of weight
             else:
                 axis.set_ylim(-0.03, 1.03)
-            axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+            count_frames(axis)
     _legend(figure, axes)
     return save(figure, folder, "diagnostics")
 
