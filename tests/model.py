@@ -139,6 +139,7 @@ class Entry:
     replays: int = 0  # own updates
     decayed: float = 0.0  # with retain="decayed": the part of its priority that came by decay
     source: str = "own"  # what last determined its priority: "own", "retained" or "decayed"
+    tied: bool = False  # a decay equals the priority but for rounding: it may stem from either
 
 
 def cell_of(slot: int, capacity: int, streams: int) -> int:
@@ -382,7 +383,7 @@ class IndexModel:
             priority, kept = max(fresh, entry.decayed), "decayed"
         else:
             priority, kept = retained_priority(fresh, eta, entry.priority), "retained"
-        entry.source = kept if priority > fresh else "own"
+        entry.source, entry.tied = kept if priority > fresh else "own", False
         return priority
 
     def set_priorities(self, ids: Sequence[int], priorities: Sequence[float]) -> int:
@@ -397,7 +398,7 @@ class IndexModel:
             entry = self.entries[transition]
             entry.priority = max(p for i, p in live if i == transition)
             entry.own_mass = self.own_mass(entry.priority)
-            entry.source, entry.decayed = "own", 0.0
+            entry.source, entry.decayed, entry.tied = "own", 0.0, False
             self.max_priority = max(self.max_priority, entry.priority)
         return len(live)
 
@@ -446,6 +447,8 @@ class IndexModel:
                 received = decay_add(held, amounts, self.max_priority)
             if self.rules.retain == "decayed":
                 entry.decayed = received  # d ← max(d, ρ^l·p) or the capped sum; p ← max(p, d)
+            largest = max(amounts) if self.rules.decay == "max" else received
+            entry.tied |= entry.source != "decayed" and math.isclose(largest, entry.priority, rel_tol=1e-12)
             if received > entry.priority:
                 entry.priority, entry.source = received, "decayed"
 
