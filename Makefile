@@ -93,8 +93,9 @@ test-compilers: .stamps/kernels  ## Build with GCC 11, GCC 12, clang and for aar
 wheels: | $(BIN)/python  ## Build manylinux wheels into dist/, check them, test each Python's in a clean environment
 	$(BIN)/python tests/wheels/run.py $(WHEEL_TESTS)
 
-mutants: .stamps/build  ## Put small faults into a copy of the source: each must meet a failing test (tens of minutes)
-	$(BIN)/python tests/mutants/meet.py
+JOBS ?= 2
+mutants: .stamps/build  ## Put small faults into copies of the source: each must meet a failing test (tens of minutes; JOBS=2 at a time)
+	$(BIN)/python tests/mutants/meet.py --jobs $(JOBS)
 
 KILLS ?= 200
 torture: .stamps/build  ## Kill trainings KILLS times (200) with SIGKILL; each must end as if never interrupted
