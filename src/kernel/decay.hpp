@@ -15,8 +15,10 @@ namespace pser {
 // p ← max(ρ^l·p_n, p) (Eq. 6). Powers grow with what they are taken of, so it may be asked of p or of p^α.
 PSER_INLINE double decay_max(double decayed, double held) { return decayed > held ? decayed : held; }
 
-// Where Eq. 6 raises one of eight: bit i, of p_n·powers[i] against held[i].
-PSER_INLINE uint32_t raised8(const double* powers, double p, const double* held) { return exceeding8(powers, p, held); }
+// Where Eq. 6 raises one of 32 in two blocks: bit i, of p_n·powers[i] against what the i-th holds.
+PSER_INLINE uint32_t raised32(const double* powers, double p, const double* low, const double* high, bool first_eight) {
+  return exceeding32(powers, p, low, high, first_eight);
+}
 
 // p ← min(ρ^l·p_n + p, p_max) (Eq. 7).
 PSER_INLINE double decay_add(double decayed, double held, double p_max) {
@@ -32,9 +34,10 @@ class DecayPowers {
       rho.push_back(std::pow(rules.rho, l));
       rho_alpha.push_back(power(rho.back(), rules.alpha));
     }
-    reversed_.assign(static_cast<size_t>(rules.window + 2 * kFan), 0.0);
-    steps_back_ = reversed_.data() + kFan + rules.window;
-    for (int32_t l = 1; l <= rules.window; ++l) reversed_[static_cast<size_t>(kFan + rules.window - l)] = rho_alpha[static_cast<size_t>(l)];
+    reversed_.assign(static_cast<size_t>(rules.window + 3 * kFan), 0.0);
+    double* const steps_back = reversed_.data() + 2 * kFan + rules.window;
+    for (int32_t l = 1; l <= rules.window; ++l) steps_back[-l] = rho_alpha[static_cast<size_t>(l)];
+    steps_back_ = steps_back;
   }
 
   // It points into its own numbers: it may move, but a copy would point into the original.
@@ -43,10 +46,8 @@ class DecayPowers {
   DecayPowers(DecayPowers&&) = default;
   DecayPowers& operator=(DecayPowers&&) = default;
 
-  // (ρ^l)^α for sixteen neighbours of which the i-th lies l = first − i steps back; 0 where l is none of 1..W.
-  PSER_INLINE const double* rho_alpha_from(int32_t first) const {
-    return steps_back_ - first;
-  }
+  // (ρ^l)^α for 32 neighbours of which the i-th lies l = first − i steps back, the last of them within W; 0 where l is none of 1..W.
+  PSER_INLINE const double* rho_alpha_from(int32_t first) const { return steps_back_ - first; }
 
   // The largest l ≤ W with ρ^l·p > stop: how many steps back a priority still counts.
   int32_t reach(double p, double stop) const {

@@ -36,6 +36,14 @@ class Decaying : public Sampling {
     double priority;
   };
 
+  // What a walker raises in a block and the one before it: bit i for cell i of these 32, first − i steps back.
+  struct Compared {
+    const Walker* walker;
+    int64_t block;
+    int32_t first;
+    uint32_t raised;
+  };
+
   void decay_backward() {
     const auto each = [this](const auto& visit) {
       for (const Walker& w : walkers_) walk(w, [&](int64_t cell, double decayed, int32_t) { visit(cell, decayed); });
@@ -53,6 +61,8 @@ class Decaying : public Sampling {
   // Kept between calls so that no call allocates.
   std::vector<Walker> walkers_;
   std::vector<Raise> raises_;
+  std::vector<Compared> compared_ = std::vector<Compared>(64);  // always one more than there are
+  size_t compared_count_ = 0;
   Chain chain_;
   std::vector<int64_t> leading_;  // cells of the steps that lead to a chain, nearest first
   std::vector<Raise> raised_;     // by a chain; as large as was ever needed
@@ -92,58 +102,86 @@ class Decaying : public Sampling {
   // First whom each walker raises, of the masses held before; then the largest counts. So the records are fetched in time.
   PSER_INLINE void decay_masses_body() {
     raises_.clear();
+    const double stop = least_that_counts();
     for (size_t k = 0; k < walkers_.size();) {
       const size_t chained = chained_from(k);
+      if (chained >= kLeastChain) note_compared();  // in order, as below
       if (chained >= kLeastChain && walk_chain(k, chained)) {
         k += chained;
       } else {
-        for (const size_t end = k + chained; k < end; ++k) walk_by_mass(walkers_[k]);
+        for (const size_t end = k + chained; k < end; ++k) walk_by_mass(walkers_[k], stop);
       }
     }
+    note_compared();
     for (const Raise& r : raises_)
       if (decay_max(r.mass, mass(r.cell)) > mass(r.cell)) raise(r);
   }
 
-  PSER_INLINE void walk_by_mass(const Walker& w) {
-    const int32_t reach = reach_of(w);
-    const int32_t done = tiles().in_order(w.cell) ? raise_in_order(w, reach) : 0;
+  PSER_INLINE void walk_by_mass(const Walker& w, double stop) {
+    const int32_t reach = powers_.reach(w.decaying, stop);
+    const int32_t done = tiles().in_order(w.cell) ? compare_in_order(w, reach) : 0;
+    if (done == reach) return;
+    note_compared();  // of equal raises the first counts: they are noted in the order of the walkers
     walk_on(w, done, reach, [this, &w](int64_t cell, double decayed, int32_t l) {
       const double decayed_mass = powers_.rho_alpha[static_cast<size_t>(l)] * w.decaying_mass;
       if (decay_max(decayed_mass, mass(cell)) > mass(cell)) note_raise(cell, decayed_mass, decayed);
     });
   }
 
-  // The predecessors that lie side by side, block by block. Returns how many steps back it came.
-  PSER_INLINE int32_t raise_in_order(const Walker& w, int32_t reach) {
+  // The predecessors that lie side by side, two blocks at a time. Returns how many steps back it came.
+  PSER_INLINE int32_t compare_in_order(const Walker& w, int32_t reach) {
     const int64_t retained = w.id - oldest_id();
     const auto last = static_cast<int32_t>(retained >= reach * streams() ? reach : retained / streams());
     int64_t block = w.cell / kFan;
-    int top = lane(w.cell);
-    int32_t first = top;  // cell i of the block lies first − i steps back
+    int top = kFan + lane(w.cell);
+    int32_t first = top;  // cell i of the two blocks lies first − i steps back
     for (;;) {
-      const int run = run_down(block, top);
-      const int lowest = std::max(std::max(0, top - run), first - last);
-      raise_in_block(w, block, lowest, top, first);
+      const int64_t before = block - streams();
+      const bool is_edge = before < 0;  // of the ring: none lies before
+      const int run = run_down(is_edge ? block : before, block, top);
+      const int steps = std::min(std::min(run, is_edge ? top - kFan : top), last - (first - top));
+      compare(w, block, top - steps, top, first);
+      const int32_t done = first - top + steps;
       // An episode began, or a step came out of turn; far enough; around the ring's edge.
-      if (run <= top || first >= last || block < streams()) return first - lowest;
-      block -= streams();
-      top = kFan - 1;
-      first += kFan;
+      if (run <= top || done >= last || before < streams()) return done;
+      block = before - streams();
+      top = 2 * kFan;
+      first += 2 * kFan;
     }
   }
 
-  // Cells lowest … top of a block. The descent has just read their masses; half a block is a cache line.
-  PSER_INLINE void raise_in_block(const Walker& w, int64_t block, int lowest, int top, int32_t first) {
-    constexpr int kHalf = kFan / 2;
-    const double* const held = blocks()[block].mass;
-    const double* const powers = powers_.rho_alpha_from(first);
-    uint32_t raised = raised8(powers + kHalf, w.decaying_mass, held + kHalf) << kHalf;
-    if (lowest < kHalf) raised |= raised8(powers, w.decaying_mass, held);
-    raised &= (2u << top) - (1u << lowest);
-    for (; raised != 0; raised &= raised - 1) {
-      const int i = __builtin_ctz(raised);
-      note_raise(block * kFan + i, powers[i] * w.decaying_mass, powers_.rho[static_cast<size_t>(first - i)] * w.decaying);
+  // Cells lowest … top − 1 of the two blocks. The descent has just read the masses of one; half a block is a cache line.
+  PSER_INLINE void compare(const Walker& w, int64_t block, int lowest, int top, int32_t first) {
+    const double* const own = blocks()[block].mass;
+    // A line that no step lies in may be far away: one that is at hand takes its place. Not by a branch: nobody could guess it.
+    const double* const before = blocks()[block - (lowest < kFan) * streams()].mass;
+    const uint32_t exceeded = raised32(powers_.rho_alpha_from(first), w.decaying_mass, before, own, lowest < kFan / 2);
+    const auto within = static_cast<uint32_t>((uint64_t{1} << top) - (uint64_t{1} << lowest));
+    if (compared_count_ + 1 >= compared_.size()) compared_.resize(2 * compared_.size());
+    compared_[compared_count_] = {&w, block, first, exceeded & within};
+    compared_count_ += (exceeded & within) != 0;
+  }
+
+  // What the comparisons found. One loop over all raises, for nobody could guess how many a single walker has.
+  PSER_INLINE void note_compared() {
+    size_t count = 0;
+    for (size_t k = 0; k < compared_count_; ++k) count += static_cast<size_t>(__builtin_popcount(compared_[k].raised));
+    const size_t noted = raises_.size();
+    raises_.resize(noted + count);
+    const Compared* at = compared_.data();
+    uint32_t left = at->raised;
+    for (Raise* raised = raises_.data() + noted; count > 0; --count, ++raised) {
+      const int i = __builtin_ctz(left);
+      const auto l = static_cast<size_t>(at->first - i);
+      const int64_t cell = (i < kFan ? at->block - streams() : at->block) * kFan + lane(i);
+      *raised = {cell, powers_.rho_alpha[l] * at->walker->decaying_mass, powers_.rho[l] * at->walker->decaying};
+      __builtin_prefetch(&record(cell), 1);
+      left &= left - 1;
+      const bool is_last = left == 0;
+      at += is_last;
+      left = is_last ? at->raised : left;
     }
+    compared_count_ = 0;
   }
 
   // (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.

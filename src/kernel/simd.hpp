@@ -59,17 +59,23 @@ PSER_INLINE double least_of(int64_t count, const double* a) {
   return least[0];
 }
 
-// Bit i is set where factor·a[i] exceeds b[i], for i = 0..7.
-PSER_INLINE uint32_t exceeding8(const double* a, double factor, const double* b) {
-  const Four* held = reinterpret_cast<const Four*>(b);
+// Bit i is set where factor·a[i] exceeds the i-th of 32 numbers: those of `low`, then those of `high`. The first eight are left
+// out if nobody asks for them. One comparison after the other, for the bits are gathered only once.
+PSER_INLINE uint32_t exceeding32(const double* a, double factor, const double* low, const double* high, bool first_eight) {
   FourLanes bits = {};
-  for (int half = 0; half < 2; ++half) {
-    Four product;
-    std::memcpy(&product, a + 4 * half, sizeof product);  // not aligned
-    product *= factor;
-    bits |= (product > held[half]) & (FourLanes{1, 2, 4, 8} << 4 * half);
-  }
-  return static_cast<uint32_t>((bits[0] | bits[1]) | (bits[2] | bits[3]));
+  const auto compare = [&](int begin, int end) PSER_INLINED {
+    for (int i = begin; i < end; i += 4) {
+      Four product;
+      std::memcpy(&product, a + i, sizeof product);  // not aligned
+      product *= factor;
+      const Four held = *reinterpret_cast<const Four*>(i < 16 ? low + i : high + (i - 16));
+      bits |= (product > held) & (FourLanes{1, 2, 4, 8} << i);
+    }
+  };
+  if (first_eight) compare(0, 8);
+  compare(8, 32);
+  bits |= PSER_SHUFFLE(bits, bits, 2, 3, 0, 1);
+  return static_cast<uint32_t>(bits[0] | bits[1]);
 }
 
 // A bit for each byte in which two times eight bytes differ.

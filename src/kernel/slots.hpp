@@ -157,18 +157,21 @@ class Slots {
   void prefetch_back(int64_t cell) const { __builtin_prefetch(&lockstep_[cell >> 6]); }
 
   // How many cells of a block are in lockstep without a gap, from this one down: up to cell + 1, all that there are.
-  PSER_INLINE int run_down(int64_t block, int from) const {
-    const uint64_t bits = lockstep_[block >> 2] >> (block & 3) * kFan;
-    return __builtin_clzll(~(bits << (63 - from)) | uint64_t{1} << (62 - from));
+  PSER_INLINE int run_down(int64_t block, int from) const { return run_down_bits(lockstep_of(block), from); }
+  // The same of two blocks that follow each other, as if they were one of 32 cells; or from the cell after them, cell 32.
+  PSER_INLINE int run_down(int64_t before, int64_t block, int from) const {
+    return run_down_bits(uint64_t{1} << 2 * kFan | lockstep_of(block) << kFan | lockstep_of(before), from);
   }
   // The same upwards: none if from is beyond the block.
-  PSER_INLINE int run_up(int64_t block, int from) const {
-    const uint64_t bits = lockstep_[block >> 2] >> (block & 3) * kFan & ((uint64_t{1} << kFan) - 1);
-    return __builtin_ctzll(~(bits >> from));
-  }
+  PSER_INLINE int run_up(int64_t block, int from) const { return __builtin_ctzll(~(lockstep_of(block) >> from)); }
   const Tiles& tiles() const { return tiles_; }
 
  private:
+  PSER_INLINE uint64_t lockstep_of(int64_t block) const {
+    return lockstep_[block >> 2] >> (block & 3) * kFan & ((uint64_t{1} << kFan) - 1);
+  }
+  static PSER_INLINE int run_down_bits(uint64_t bits, int from) { return __builtin_clzll(~(bits << (63 - from))); }
+
   void link(int64_t id, int32_t distance) {
     if (distance > 0 && id - distance >= oldest_id_) ahead_[static_cast<size_t>(cell_of(id - distance))] = distance;
   }
