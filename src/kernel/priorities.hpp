@@ -134,21 +134,17 @@ class Priorities : public Tracking {
 
   // A transition is updated soon: have at hand its record and the masses of those that led to it.
   PSER_INLINE void prefetch(int64_t cell) {
-    const Record* const own = &record(cell);
-    __builtin_prefetch(own, 1);
+    __builtin_prefetch(&record(cell), 1);
+    if (rules_.window == 0) return;
     prefetch_back(cell);
     constexpr int kHalf = kFan / 2;  // masses in a cache line
-    // Cache line by cache line before the block, as many as the window may reach; if it does not, its own again, for a branch
-    // that depends on the place within a block is guessed wrong too often.
-    int64_t block = cell / kFan - streams();
-    int half = 1;
-    for (int left = rules_.window, at = lane(cell); left > 0; left -= kHalf) {
-      const bool wanted = left > at && block >= 0;
-      const void* const line = wanted ? static_cast<const void*>(&blocks()[block].mass[half * kHalf]) : own;
-      __builtin_prefetch(line, 1);
-      block -= half == 0 ? streams() : 0;
-      half ^= 1;
-    }
+    // Cache line by cache line before the block, as many as the window may reach; if it does not, its own masses again, for a
+    // branch that depends on the place within a block is guessed wrong too often.
+    const int64_t block = cell / kFan;
+    if (block < rules_.window / kFan * streams() + streams()) return;
+    const int beyond = rules_.window - lane(cell);
+    for (int from = 0, half = 1; from < rules_.window; from += kHalf, half ^= 1)
+      __builtin_prefetch(&blocks()[block - (from < beyond) * (from / kFan + 1) * streams()].mass[half * kHalf], 1);
   }
 
   Rules rules_;

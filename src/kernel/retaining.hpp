@@ -129,7 +129,7 @@ class Retaining : public Decaying {
 
   void write(Walker* walkers, int count, const Rows& rows) {
     // What η keeps of a decayed part is still the decay's.
-    const Source of_kept = rules_.retain_decayed ? Source::kDecayed : Source::kRetained;
+    const auto of_kept = static_cast<uint32_t>(rules_.retain_decayed ? Source::kDecayed : Source::kRetained);
     double largest = p_max_, least = p_min_;
     Counters counters = counters_;
     for (int i = 0; i < count; ++i) {
@@ -138,7 +138,9 @@ class Retaining : public Decaying {
       ++record(w.cell).history;
       if (rules_.retain_decayed) decayed_parts_[w.cell] *= rules_.eta;
       if (ranks_) move_in_ranks(w, rows.priority[i]);
-      set_own(w.cell, rows.priority[i], rows.after[i], rows.priority[i] == rows.fresh[i] ? Source::kOwn : of_kept);
+      // Source::kOwn is 0; a product where a choice would be a branch that nobody could guess.
+      const auto source = static_cast<Source>(of_kept * (rows.priority[i] != rows.fresh[i]));
+      set_own(w.cell, rows.priority[i], rows.after[i], source);
       w.decaying = rules_.decay_from_priority ? rows.priority[i] : rows.fresh[i];
       if (rules_.window > 0) w.decaying_mass = rows.decaying_mass[i];
       largest = std::max(largest, rows.fresh[i]);
