@@ -94,7 +94,7 @@ void index_raise_max_priority(Index& self, double priority) {
 
 template <class Real>
 int64_t update_as(Index& self, int64_t count, const int64_t* ids, const Real* td_errors) {
-  Locked locked(self);
+  Locked locked(self, count);
   self.check_update(count, ids, td_errors);
   return self.update(count, ids, td_errors);
 }

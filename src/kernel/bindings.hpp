@@ -1,23 +1,47 @@
 // What the binding files share. Python checks shapes and types; the kernel checks values and ids.
-// Every call that does work releases the interpreter lock and takes the index's own.
+// Every call that does work takes the index's lock, and releases the interpreter's unless it is over sooner than that would be.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "index.hpp"
 
 namespace pser {
 
-// The interpreter lock is given up before the index's is taken, so the two can never wait for each other.
-struct Locked {
-  explicit Locked(Index& index) : lock(index.lock()) {}
-  nanobind::gil_scoped_release released;
-  std::lock_guard<Lock> lock;
+constexpr int64_t kFewRows = 64;  // a few microseconds
+
+// The interpreter lock is given up before the index's is waited for, so the two can never wait for each other. A call of few rows
+// keeps it if the index is free: to get it back from a thread that took it meanwhile could take a thousand times as long.
+class Locked {
+ public:
+  explicit Locked(Index& index) : lock_(index.lock()) { wait(); }
+  Locked(Index& index, int64_t rows) : lock_(index.lock()) {
+    if (rows > kFewRows || !lock_.try_lock()) wait();
+  }
+  ~Locked() {
+    lock_.unlock();
+    if (released_ != nullptr) PyEval_RestoreThread(released_);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  void wait() {
+    released_ = PyEval_SaveThread();
+    try {
+      lock_.lock();
+    } catch (...) {
+      PyEval_RestoreThread(released_);
+      throw;
+    }
+  }
+
+  Lock& lock_;
+  PyThreadState* released_ = nullptr;
 };
 
 inline void same_length(int64_t a, int64_t b, const char* what) {
