@@ -10,6 +10,7 @@
 #include "bindings.hpp"
 #include "draws.hpp"
 #include "index.hpp"
+#include "new_array.hpp"
 #include "stats.hpp"
 #include "views.hpp"
 
@@ -39,15 +40,16 @@ void index_append(Index& self, nb::handle first, nb::handle priority, nb::handle
   self.append(count, first_of, priority_of, stream_of, ids_out);
 }
 
-void index_sample(Index& self, Draws& draws, double beta, nb::handle ids, nb::handle weights) {
-  const View ids_view(ids, true), weights_view(weights, true);
-  const int64_t count = ids_view.count();
-  same_length(count, weights_view.count(), "weights");
-  int64_t* ids_out = ids_view.as<int64_t>();
-  double* weights_out = weights_view.as<double>();
-  Locked locked(self);
-  self.require_not_empty(count);
-  self.sample(count, draws.next(count), beta, ids_out, weights_out, nullptr);
+nb::tuple index_sample(Index& self, Draws& draws, int64_t count, double beta) {
+  int64_t* ids_out = nullptr;
+  double* weights_out = nullptr;
+  nb::object ids = new_array(count, &ids_out), weights = new_array(count, &weights_out);
+  {
+    Locked locked(self, count);
+    self.require_not_empty(count);
+    self.sample(count, draws.next(count), beta, ids_out, weights_out, nullptr);
+  }
+  return nb::steal<nb::tuple>(PyTuple_Pack(2, ids.ptr(), weights.ptr()));
 }
 
 void index_sample_at(Index& self, nb::handle positions, double beta, nb::handle ids, nb::handle weights) {
@@ -328,6 +330,7 @@ void index_put_cells(Index& self, int64_t used, nb::handle in) {
 }  // namespace
 
 void bind_index(nb::module_& m) {
+  import_numpy();
   // The one place where settings meet the kernel: a field of Rules, its name, and prioritization.py sets it.
   nb::enum_<Kind>(m, "Kind")
       .value("uniform", Kind::kUniform)

@@ -64,7 +64,9 @@ class View {
   bool is(const char* letters, int64_t itemsize) const {
     const char* format = format_;
     if (*format == '@' || *format == '=' || *format == '<') ++format;
-    return itemsize_ == itemsize && *format != '\0' && std::strchr(letters, *format) != nullptr && format[1] == '\0';
+    if (itemsize_ != itemsize || *format == '\0' || format[1] != '\0') return false;
+    while (*letters != '\0' && *letters != *format) ++letters;
+    return *letters != '\0';
   }
 
   template <class T>
@@ -108,8 +110,9 @@ class View {
     int bytes;
   };
   static const Letter* letter_of(char type) {
-    static constexpr Letter kLetters[] = {{"?", 1}, {"b", 1}, {"B", 1}, {"h", 2}, {"H", 2}, {"e", 2}, {"i", 4}, {"I", 4},
-                                          {"f", 4}, {"q", 8}, {"Q", 8}, {"d", 8}, {"l", sizeof(long)}, {"L", sizeof(long)}};
+    // The most frequent ones first.
+    static constexpr Letter kLetters[] = {{"l", sizeof(long)}, {"d", 8}, {"f", 4}, {"?", 1}, {"b", 1}, {"B", 1}, {"h", 2},
+                                          {"H", 2}, {"e", 2}, {"i", 4}, {"I", 4}, {"q", 8}, {"Q", 8}, {"L", sizeof(long)}};
     for (const Letter& letter : kLetters)
       if (letter.text[0] == type) return &letter;
     return nullptr;

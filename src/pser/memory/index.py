@@ -146,12 +146,12 @@ class PriorityIndex:
             or not (1 <= batch_size <= LARGEST_BATCH and 0.0 <= beta <= 1.0)
         ):
             check_sample(batch_size, beta)
-        ids, weights = np.empty(batch_size, INT64), np.empty(batch_size)
+            batch_size, beta = int(batch_size), float(beta)
         if positions is None:
-            self._kernel.sample(self._draws, beta, ids, weights)
-        else:
-            at = as_rows(as_reals(positions, "positions"), int(batch_size), "positions")
-            self._kernel.sample_at(at, beta, ids, weights)
+            return self._kernel.sample(self._draws, batch_size, beta)
+        at = as_rows(as_reals(positions, "positions"), batch_size, "positions")
+        ids, weights = np.empty(batch_size, INT64), np.empty(batch_size)
+        self._kernel.sample_at(at, beta, ids, weights)
         return ids, weights
 
     def update(self, ids: Any, td_errors: Any) -> int:
