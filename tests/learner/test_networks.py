@@ -61,8 +61,8 @@ def test_observations_of_floats_are_left_as_they_were(kind, shape):
 def test_patches_make_a_linear_layer_a_convolution():
     network = build("minatar", (4, 10, 10))
     planes = torch.randint(0, 2, (3, 4, 10, 10), dtype=torch.uint8)
-    layer = network.body[0]
-    rows = network.body(network.prepare(planes)).view(3, 8, 8, 16)
+    layer = network.body
+    rows = layer(planes).view(3, 8, 8, 16)
     expected = torch.relu(
         torch.nn.functional.conv2d(planes.float(), layer.weight.view(16, 4, 3, 3), layer.bias)
     )

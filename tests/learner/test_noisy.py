@@ -94,7 +94,7 @@ def test_convolutions_and_what_stands_for_them_stay_as_they_are():
         seed=0,
         device=CPU,
     )
-    assert not isinstance(learner.online.body[0], NoisyLinear)
+    assert not isinstance(learner.online.body, NoisyLinear)
     assert sum(isinstance(module, NoisyLinear) for module in learner.online.modules()) == 2
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from pser.errors import PserError
 from pser.learner.agent import make_agent
 from pser.learner.loop import Trainer
-from pser.learner.own_network import find_factory, make_own
+from pser.learner.own_network import as_floats, find_factory, make_own
 from pser.learner.path import AutogradPath
 from pser.learner.presets import classic
 
@@ -79,6 +79,13 @@ def test_any_module_learns(network, changes):
     data.discount[:] = 0  # fixed targets
     losses = [agent.learn(data).statistics.loss for _ in range(300)]
     assert np.mean(losses[-20:]) < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float32])
+def test_observations_come_as_floats(dtype):
+    found = as_floats(torch.tensor([0, 1, 1, 0]).to(dtype))
+    assert found.dtype == torch.float32
+    assert found.tolist() == [0, 1, 1, 0]
 
 
 def test_the_seed_alone_decides_its_weights():

@@ -5,6 +5,7 @@ import os
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from pser.errors import PserError
 
@@ -21,6 +22,11 @@ def configure_torch(device: Literal["auto", "cpu", "cuda"], threads: int) -> tor
         device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cudnn.deterministic = True  # the same run again gives the same network
     return torch.device(device)
+
+
+def kernel_reads(tensor: Tensor) -> bool:
+    """Whether the kernel can read the tensor's numbers: float32, one piece of the computer's own memory."""
+    return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous()
 
 
 def keep_freed_memory() -> None:

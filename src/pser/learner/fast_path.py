@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pser import _kernel
-from pser.learner.networks import Convolution, Patches, QNetwork
+from pser.learner.networks import QNetwork
 from pser.learner.noisy import NoisyLinear
-from pser.learner.own_network import AsFloats
+from pser.learner.own_network import AsFloats, as_floats
+from pser.learner.planes import SparseConvolution, cells, convolve, convolve_backward
 
 
 class Layer(Protocol):
@@ -142,22 +143,17 @@ class _Conv:
 
 
 class _SparsePlanes:
-    """Patches and the convolution over them at once, by the kernel, which skips the cells that are zero."""
+    """MinAtar's convolution by the kernel, the ReLU within it; always the first layer."""
 
-    def __init__(self, patches: Patches, layer: Convolution) -> None:
-        self.shape, self.positions = (patches.channels, 10, 10), 64
+    def __init__(self, layer: SparseConvolution) -> None:
         self.weight, self.bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
-        self.weight_gradient, self.bias_gradient = _gradient(layer.weight).numpy(), _gradient(layer.bias)
+        self.gradients = _gradient(layer.weight), _gradient(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = torch.empty(len(x) * self.positions, self.bias.size)
-        _kernel.convolve(x.numpy(), self.weight, self.bias, y.numpy(), *self.shape)
-        return y
+        return convolve(x, self.weight, self.bias)
 
     def backward(self, x: Tensor, y: Tensor, gradient: Tensor, onward: bool) -> Tensor:
-        gradient = torch.ops.aten.threshold_backward(gradient, y, 0)
-        _kernel.convolve_gradient(x.numpy(), gradient.numpy(), self.weight_gradient, *self.shape)
-        torch.sum(gradient, 0, out=self.bias_gradient)
+        convolve_backward(x, y, gradient, *self.gradients)
         return gradient
 
 
@@ -250,33 +246,19 @@ def fast_path(network: nn.Module) -> FastPath | None:
     if any(_is_special(module) for module in network.modules()) or _occurs_twice(network):
         return None
     if type(network) is QNetwork:
-        chains = [_chain(part) for part in (network.body, network.trunk, *network.heads)]
+        first = network.body
+        if type(first) is SparseConvolution:
+            in_kernel = first.weight.device.type == "cpu"
+            prepare = cells if in_kernel else first.patches
+            body: Chain | None = Chain([_SparsePlanes(first) if in_kernel else _Linear(first, relu=True)])
+        else:
+            assert network.prepare is not None
+            prepare, body = network.prepare.forward, _chain(first)
+        chains = [body, *(_chain(part) for part in (network.trunk, *network.heads))]
         whole = [chain for chain in chains if chain is not None]
-        if len(whole) < len(chains):
-            return None
-        planes = _sparse_planes(network)
-        if planes is not None:
-            return FastPath(_cells, Chain([planes]), whole[1], whole[2:])
-        return FastPath(network.prepare.forward, whole[0], whole[1], whole[2:])
+        return FastPath(prepare, whole[0], whole[1], whole[2:]) if len(whole) == len(chains) else None
     chain = _chain(network.network) if type(network) is AsFloats else None
-    return None if chain is None or not chain.layers else FastPath(_floats, chain, Chain([]), [])
-
-
-def _sparse_planes(network: QNetwork) -> _SparsePlanes | None:
-    """The kernel's form of MinAtar's body, if that is what the network has, where the kernel can reach it."""
-    prepare, body = network.prepare, network.body
-    if type(prepare) is not Patches or len(body) != 2 or type(body[0]) is not Convolution:
-        return None
-    return _SparsePlanes(prepare, body[0]) if body[0].weight.device.type == "cpu" else None
-
-
-def _cells(planes: Tensor) -> Tensor:
-    """Planes as the kernel reads them: bytes, truth values or float32, in one piece."""
-    return (planes if planes.dtype in (torch.bool, torch.uint8) else planes.to(torch.float32)).contiguous()
-
-
-def _floats(observation: Tensor) -> Tensor:
-    return observation.to(torch.float32)
+    return None if chain is None or not chain.layers else FastPath(as_floats, chain, Chain([]), [])
 
 
 def _chain(module: nn.Module) -> Chain | None:
@@ -286,7 +268,7 @@ def _chain(module: nn.Module) -> Chain | None:
     layers: list[Layer] = []
     for layer, following in itertools.pairwise([*module, None]):
         relu = type(following) is nn.ReLU
-        if type(layer) in (nn.Linear, Convolution) and layer.bias is not None:
+        if type(layer) is nn.Linear and layer.bias is not None:
             layers.append(_Linear(layer, relu))
         elif type(layer) is NoisyLinear and layer.noise is not None:
             layers.append(_Noisy(layer, relu))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pser.errors import PserError
+from pser.learner.planes import FILTERS, POSITIONS, SparseConvolution
 
 NETWORK_OF_FAMILY = {"atari": "nature", "minatar": "minatar", "gym": "mlp"}
 """The network that `auto` stands for."""
@@ -42,30 +43,6 @@ class Pixels(Prepare):
         return floats.contiguous(memory_format=torch.channels_last)
 
 
-class Patches(Prepare):
-    """Every 3×3 patch of 10×10 planes as a row: a convolution is then a linear layer over the rows.
-
-    On so small a screen this is faster than a convolution, above all backward.
-    """
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        plane, y, x = torch.meshgrid(torch.arange(channels), torch.arange(3), torch.arange(3), indexing="ij")
-        within = (plane * 100 + y * 10 + x).flatten()
-        corners = (torch.arange(8)[:, None] * 10 + torch.arange(8)).flatten()
-        self.register_buffer("cells", (corners[:, None] + within).flatten(), persistent=False)
-        self.channels, self.size = channels, 9 * channels
-
-    def forward(self, planes: Tensor) -> Tensor:
-        """(batch, channels, 10, 10) → (batch · 64 patches, channels · 9)."""
-        floats = planes.to(torch.float32).flatten(1)
-        return floats.index_select(1, self.cells).view(-1, self.size)  # type: ignore[arg-type]
-
-
-class Convolution(nn.Linear):
-    """A convolution over rows of patches. Not a fully connected layer: noise leaves it alone."""
-
-
 @dataclass(frozen=True)
 class Streams:
     """The outputs of a network: one stream, or several side by side."""
@@ -79,15 +56,16 @@ class Streams:
 class QNetwork(nn.Module):
     """Observations (batch, …) → outputs (batch, all streams'): a body, then one head per stream.
 
-    The heads' outputs stand side by side; what they mean is for the learner to say. Each head has a hidden layer of
-    its own, unless they share it.
+    Without a `prepare` the body takes observations as they are. The heads' outputs stand side by side; what they mean
+    is for the learner to say. Each head has a hidden layer of its own, unless they share it.
     """
 
     def __init__(
-        self, prepare: Prepare, body: nn.Sequential, features: int, width: int, streams: Streams
+        self, prepare: Prepare | None, body: nn.Module, features: int, width: int, streams: Streams
     ) -> None:
         super().__init__()
         self.prepare, self.body, self.trunk = prepare, body, nn.Sequential()
+        self.share_hidden = streams.share_hidden
         if streams.share_hidden:
             self.trunk = nn.Sequential(nn.Linear(features, width), nn.ReLU(inplace=True))
             heads = [nn.Sequential(nn.Linear(width, size)) for size in streams.sizes]
@@ -100,7 +78,10 @@ class QNetwork(nn.Module):
 
     def forward(self, observation: Tensor) -> Tensor:
         """The heads' outputs."""
-        features = self.trunk(self.body(self.prepare(observation)).reshape(len(observation), -1))
+        x = observation if self.prepare is None else self.prepare(observation)
+        features = self.body(x).flatten(1)
+        if self.share_hidden:
+            features = self.trunk(features)
         outputs = [head(features) for head in self.heads]
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, 1)
 
@@ -168,6 +149,4 @@ def _minatar(shape: tuple[int, ...], streams: Streams) -> QNetwork:
     """Young and Tian 2019: one 3×3 convolution with 16 filters on planes of 0 and 1, then 128 units."""
     if len(shape) != 3 or shape[1:] != (10, 10):
         raise PserError(f"the minatar network needs 10×10 cells, got {shape}: choose --network mlp")
-    patches = Patches(shape[0])
-    body = nn.Sequential(Convolution(patches.size, 16), nn.ReLU(inplace=True))
-    return QNetwork(patches, body, 64 * 16, 128, streams)
+    return QNetwork(None, SparseConvolution(shape[0]), POSITIONS * FILTERS, 128, streams)

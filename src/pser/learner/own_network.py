@@ -25,8 +25,15 @@ class AsFloats(nn.Module):
 
     def forward(self, observation: Tensor) -> Tensor:
         """The network's outputs."""
-        outputs: Tensor = self.network(observation.to(torch.float32))
+        outputs: Tensor = self.network(as_floats(observation))
         return outputs
+
+
+def as_floats(observation: Tensor) -> Tensor:
+    """The observation as float32; truth values by way of bytes, which PyTorch converts several times faster."""
+    if observation.dtype == torch.bool:
+        observation = observation.view(torch.uint8)
+    return observation.to(torch.float32)
 
 
 def find_factory(name: str) -> NetworkFactory:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pser import _kernel
+from pser.learner.device import kernel_reads
 from pser.learner.flat import FlatParameters
 
 
@@ -33,7 +34,7 @@ class RMSProp:
         self.velocity = torch.zeros_like(self.theta) if momentum else None
         self._whole: list[Any] | None = None
         self._pieces: list[list[Any]] = []
-        if _is_plain(self.theta) and _is_plain(self.gradient):
+        if kernel_reads(self.theta) and kernel_reads(self.gradient):
             tensors = (self.theta, self.gradient, self.square, self.mean, self.velocity)
             self._whole = [None if tensor is None else tensor.numpy() for tensor in tensors]
             self._pieces = [[_part(array, piece) for array in self._whole] for piece in flat.pieces]
@@ -73,11 +74,6 @@ class RMSProp:
         """The running averages by name: the optimizer's own tensors, to be read or written in place."""
         averages = {"square": self.square, "mean": self.mean, "velocity": self.velocity}
         return {name: tensor for name, tensor in averages.items() if tensor is not None}
-
-
-def _is_plain(tensor: Tensor) -> bool:
-    """Whether the kernel can read the tensor: float32, one piece of the computer's own memory."""
-    return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous()
 
 
 def _part(array: Any, piece: slice) -> Any:
