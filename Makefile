@@ -49,7 +49,7 @@ test-cluster: .stamps/build  ## Test on Ray, also with a machine cut off its net
 	.venv-kernels/bin/pip install --quiet --constraint constraints.txt numpy scipy psutil pytest hypothesis $(BUILD_TOOLS)
 	@touch $@
 
-KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py tests/learner/test_rmsprop_kernel.py tests/learner/test_planes_kernel.py tests/learner/test_noise_kernel.py
+KERNEL_TESTS := tests/memory tests/test_model.py tests/learner/tabular/test_q_learning.py tests/learner/test_rmsprop_kernel.py tests/learner/test_planes_kernel.py tests/learner/test_noise_kernel.py tests/learner/test_huber_kernel.py
 
 .stamps/asan: .stamps/kernels $(KERNEL) $(shell find src/pser -name '*.py')
 	rm -rf build/kernel-asan

@@ -64,5 +64,6 @@ void bind_tabular(nanobind::module_& m);
 void bind_rmsprop(nanobind::module_& m);
 void bind_planes(nanobind::module_& m);
 void bind_noise(nanobind::module_& m);
+void bind_huber(nanobind::module_& m);
 
 }  // namespace pser

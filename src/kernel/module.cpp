@@ -41,4 +41,5 @@ NB_MODULE(_kernel, m) {
   bind_rmsprop(m);
   bind_planes(m);
   bind_noise(m);
+  bind_huber(m);
 }

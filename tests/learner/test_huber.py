@@ -44,6 +44,8 @@ def test_the_stated_gradient_is_autograds():
     action, weights = torch.randint(0, 2, (8,), generator=generator), torch.rand(8, generator=generator)
     stated = head().gradient(values, action, targets, weights)
     torch.testing.assert_close(stated, Head.gradient(head(), values, action, targets, weights))
+    elsewhere = head().gradient(values.t().contiguous().t(), action, targets, weights)  # not by the kernel
+    assert torch.equal(stated, elsewhere)
 
 
 @pytest.mark.parametrize(
