@@ -116,6 +116,8 @@ def main() -> None:
     factories = {"autograd": hidden_network, "written": written_network}
     own = {"network": factories[which](task)} if which in factories else {}
     agent = DQN(settings, shape, ACTIONS, seed=1, device=configure_torch("cpu", 1), **own)
+    if which == "autograd":
+        assert type(agent.online_path).__name__ == "AutogradPath"
     batch = batch_of(task, shape, settings.agent.batch_size)
     unmeasured: dict[str, bool] = {}
     try:  # as the loop does: statistics are taken of one update in 16

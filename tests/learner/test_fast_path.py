@@ -119,6 +119,17 @@ def test_what_a_chain_cannot_hold_goes_through_autograd(layers):
     assert isinstance(path_of(network), AutogradPath)
 
 
+def test_gradients_are_those_of_torch_autograd_grad():
+    network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    path, observation, gradient = AutogradPath(network), torch.randn(5, 3), torch.randn(5, 2)
+    with torch.inference_mode():
+        outputs, saved = path.forward_saving(observation)
+        found = path.backward(saved, gradient + 0)
+    expected = torch.autograd.grad(network(observation), list(network.parameters()), gradient)
+    assert torch.equal(outputs, network(observation))
+    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
 def test_autograd_leaves_what_is_frozen_or_unused_without_gradient():
     class Partly(nn.Module):
         def __init__(self):

@@ -14,7 +14,7 @@ class AutogradPath:
 
     def __init__(self, network: nn.Module) -> None:
         self.network = network
-        self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self.parameters = tuple(parameter for parameter in network.parameters() if parameter.requires_grad)
 
     def forward(self, observation: Tensor) -> Tensor:
         """The network's outputs."""
@@ -23,14 +23,28 @@ class AutogradPath:
 
     def forward_saving(self, observation: Tensor) -> tuple[Tensor, Any]:
         """The network's outputs, and what `backward` needs to know about them."""
-        with torch.inference_mode(False), torch.enable_grad():
+        with torch.inference_mode(False):  # which records for autograd again
             outputs: Tensor = self.network(observation)
         return outputs.detach(), outputs
 
     def backward(self, saved: Any, gradient: Tensor) -> Sequence[Tensor]:
         """The gradient of every parameter, given ∂/∂outputs; the parameters' `.grad` stay as they are."""
         with torch.inference_mode(False):
-            return torch.autograd.grad(saved, self.parameters, gradient.clone(), materialize_grads=True)
+            found = zip(self.parameters, _gradients(saved, self.parameters, gradient.clone()), strict=True)
+            return [torch.zeros_like(unused) if given is None else given for unused, given in found]
+
+
+def _gradients(outputs: Tensor, parameters: tuple[Tensor, ...], gradient: Tensor) -> Sequence[Tensor | None]:
+    """What `torch.autograd.grad(outputs, parameters, gradient, allow_unused=True)` gives, by the call it ends in.
+
+    On the way there it imports modules and compares shapes, a thirtieth of an update on MinAtar, for errors that
+    cannot occur here.
+    """
+    engine = torch.autograd.Variable._execution_engine
+    found: Sequence[Tensor | None] = engine.run_backward(
+        (outputs,), (gradient,), False, False, parameters, allow_unreachable=True, accumulate_grad=False
+    )
+    return found
 
 
 Path = FastPath | AutogradPath
