@@ -7,7 +7,6 @@ layers as anybody would write it. The first needs nothing of the package but wha
 can be laid side by side.
 """
 
-import itertools
 import json
 import os
 import sys
@@ -73,33 +72,47 @@ def written_network(task: str) -> Any:
     from torch import Tensor, nn
     from torch.nn import functional
 
-    class Written(nn.Module):
+    class Perceptron(nn.Module):
         def __init__(self, shape: tuple[int, ...], num_outputs: int) -> None:
             super().__init__()
-            if task == "mlp":
-                layers: list[nn.Module] = []
-                sizes = [shape[0], 128, 128]
-            elif task == "minatar":
-                layers, sizes = [nn.Conv2d(4, 16, 3)], [1024, 128]
-            else:
-                layers = [nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3)]
-                sizes = [3136, 512]
-            self.layers = nn.ModuleList(layers)
-            self.hidden = nn.ModuleList([nn.Linear(width, into) for width, into in itertools.pairwise(sizes)])
-            self.last = nn.Linear(sizes[-1], num_outputs)
+            self.first, self.second = nn.Linear(shape[0], 128), nn.Linear(128, 128)
+            self.last = nn.Linear(128, num_outputs)
 
         def forward(self, x: Tensor) -> Tensor:
-            if task == "atari":
-                x = x / 255
-            for layer in self.layers:
-                x = functional.relu(layer(x))
-            x = torch.flatten(x, 1)
-            for layer in self.hidden:
-                x = functional.relu(layer(x))
+            x = functional.relu(self.first(x))
+            x = functional.relu(self.second(x))
             out: Tensor = self.last(x)
             return out
 
-    return Written
+    class Planes(nn.Module):
+        def __init__(self, shape: tuple[int, ...], num_outputs: int) -> None:
+            super().__init__()
+            self.conv, self.hidden = nn.Conv2d(shape[0], 16, 3), nn.Linear(1024, 128)
+            self.last = nn.Linear(128, num_outputs)
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = functional.relu(self.conv(x))
+            x = functional.relu(self.hidden(torch.flatten(x, 1)))
+            out: Tensor = self.last(x)
+            return out
+
+    class Nature(nn.Module):
+        def __init__(self, shape: tuple[int, ...], num_outputs: int) -> None:
+            super().__init__()
+            self.convs = nn.ModuleList(
+                [nn.Conv2d(shape[0], 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3)]
+            )
+            self.hidden, self.last = nn.Linear(3136, 512), nn.Linear(512, num_outputs)
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = x / 255
+            for conv in self.convs:
+                x = functional.relu(conv(x))
+            x = functional.relu(self.hidden(torch.flatten(x, 1)))
+            out: Tensor = self.last(x)
+            return out
+
+    return {"mlp": Perceptron, "minatar": Planes, "atari": Nature}[task]
 
 
 def main() -> None:
@@ -117,7 +130,7 @@ def main() -> None:
     own = {"network": factories[which](task)} if which in factories else {}
     agent = DQN(settings, shape, ACTIONS, seed=1, device=configure_torch("cpu", 1), **own)
     if which == "autograd":
-        assert type(agent.online_path).__name__ == "AutogradPath"
+        assert type(agent.online_path).__name__ == "AutogradPath"  # or the numbers would be another path's
     batch = batch_of(task, shape, settings.agent.batch_size)
     unmeasured: dict[str, bool] = {}
     try:  # as the loop does: statistics are taken of one update in 16
