@@ -9,6 +9,7 @@ from benchmarks.cluster.fed import Fed
 from benchmarks.cluster.spent import interleaved, measured, median, ratio
 from benchmarks.cluster.tasks import BETA, LOCAL, OURS, PEER, Task, add_chunk, chunks_of, fill, memory_of
 from benchmarks.cluster.torchrl_buffer import TorchRL
+from pser.learner.allocation import keep_freed_memory
 
 
 class Local:
@@ -46,6 +47,7 @@ class Remote:
 
 def measure(task: Task, rounds: int, scale: float) -> dict[str, Any]:
     """Seconds of a transition in and of a batch out, and ratios; `scale` shortens the segments."""
+    keep_freed_memory()  # as the learner of a run does
     ours = Remote(task)
     chunks = max(2, int(scale * task.chunks))
     calls = max(2, int(scale * task.batches / ours.fed.per_call))  # whole ones: what is fetched is used

@@ -92,12 +92,14 @@ def pack(batches: Iterable[Batch], rows: int) -> Packed:
     """The rows of some batches, `rows` together; a batch may be overwritten when the next is asked for.
 
     Where an observation and the next one overlap in memory, what they are views of travels in their place; zeros and
-    ones travel as bits.
+    ones travel as bits. A batch that is all there is travels as it lies: nobody overwrites it before it is sent.
     """
     whole: Opened = ()
     first = 0
     for batch in batches:
         arrays = _arrays(batch)
+        if len(batch.ids) == rows:
+            return tuple(map(_shortened, arrays))
         whole = whole or _room(arrays, rows)
         last = first + len(batch.ids)
         for target, source in zip(whole, arrays, strict=True):
@@ -157,7 +159,9 @@ def _room(arrays: Opened, rows: int) -> Opened:
 
 def _shortened(array: npt.NDArray[Any] | None) -> npt.NDArray[Any] | Bits | None:
     """Bytes that are all zeros and ones as bits: so MinAtar's batches fit into a reply, which costs Ray the least."""
-    if array is None or array.ndim < 2 or array.dtype != np.uint8 or array.max(initial=0) > 1:
+    if array is None or array.ndim < 2 or array.dtype != np.uint8:
+        return array
+    if array[:1].max(initial=0) > 1 or array.max(initial=0) > 1:  # pictures show it in their first row
         return array
     return Bits(np.packbits(array.reshape(len(array), -1), axis=1), array[:0].copy())
 

@@ -12,6 +12,7 @@ import pser
 from pser.cluster.chunk import Chunk, observations_of
 from pser.cluster.packing import Packed, Updates, pack, received
 from pser.cluster.shards import least_probability
+from pser.learner.allocation import keep_freed_memory
 from pser.learner.seeds import derived_seed
 from pser.learner.settings import TrainSettings
 from pser.memory.parts import Saved
@@ -55,6 +56,7 @@ class Shard:
         apart: int = 0,
     ) -> None:
         """`apart`: steps that the streams of one actor may be behind those of the others."""
+        keep_freed_memory()  # answers of many megabytes come and go
         if isinstance(observation, Frames) and apart:
             observation = Frames(
                 observation.shape,
