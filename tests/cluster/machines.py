@@ -48,7 +48,8 @@ class Machines:
     def __init__(self, count, folder, *, apart=False, cpus=1):
         self._count, self._folder, self._apart, self._cpus = count, Path(folder), apart, cpus
         self._processes, self._names = [], []
-        self._tag = f"pser{os.getpid()}"
+        # Names of its own: the cables of a cluster that has ended go a while after it.
+        self._tag = f"pser{secrets.token_hex(3)}"
         self._token = secrets.token_hex(32)  # this cluster's own: nobody else's is used, or lets anybody in
 
     def __enter__(self):
