@@ -51,10 +51,10 @@ PSER_INLINE double min16(const double* a) {
 // The least of many, infinity of none; four at a time, for one after the other each would wait for the last.
 PSER_INLINE double least_of(int64_t count, const double* a) {
   double least[4] = {__builtin_inf(), __builtin_inf(), __builtin_inf(), __builtin_inf()};
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4)
-    for (int k = 0; k < 4; ++k) least[k] = a[i + k] < least[k] ? a[i + k] : least[k];
-  for (; i < count; ++i) least[0] = a[i] < least[0] ? a[i] : least[0];
+  const double* const end = a + count;
+  for (; end - a >= 4; a += 4)
+    for (int k = 0; k < 4; ++k) least[k] = a[k] < least[k] ? a[k] : least[k];
+  for (; a != end; ++a) least[0] = *a < least[0] ? *a : least[0];
   for (int k = 1; k < 4; ++k) least[0] = least[k] < least[0] ? least[k] : least[0];
   return least[0];
 }
