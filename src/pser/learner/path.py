@@ -38,9 +38,11 @@ def _gradients(outputs: Tensor, parameters: tuple[Tensor, ...], gradient: Tensor
     """What `torch.autograd.grad(outputs, parameters, gradient, allow_unused=True)` gives, by the call it ends in.
 
     On the way there it imports modules and compares shapes, a thirtieth of an update on MinAtar, for errors that
-    cannot occur here.
+    cannot occur here. The call is none that PyTorch promises: where there is no such thing, the detour is made.
     """
-    engine = torch.autograd.Variable._execution_engine
+    engine = getattr(torch.autograd.Variable, "_execution_engine", None)
+    if engine is None:
+        return torch.autograd.grad(outputs, parameters, gradient, allow_unused=True)
     found: Sequence[Tensor | None] = engine.run_backward(
         (outputs,), (gradient,), False, False, parameters, allow_unreachable=True, accumulate_grad=False
     )
