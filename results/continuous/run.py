@@ -30,6 +30,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records"
+ALGORITHMS = ("SAC", "TD3")
 REPLAYS = ("uniform", "per", "pser")
 SEEDS = (0, 1, 2, 3, 4)
 EVALUATIONS, EVALUATION_EPISODES = 10, 3
@@ -141,7 +142,7 @@ def write(path: Path, record: dict[str, Any]) -> None:
 
 def run_all(options: argparse.Namespace) -> None:
     """Every run whose record is missing, each in a process of its own."""
-    runs = itertools.product(options.seeds, options.tasks, ("SAC", "TD3"), REPLAYS)
+    runs = itertools.product(options.seeds, options.tasks, ALGORITHMS, REPLAYS)
     missing = [
         (task, algorithm, replay, seed)
         for seed, task, algorithm, replay in runs
@@ -192,7 +193,10 @@ def table(folder: Path) -> str:
         scores.setdefault(key, {})[record["seed"]] = record["final_return"]
     lines = ["| task | algorithm | replay | seeds | mean return [lowest, highest] | against uniform |"]
     lines.append("|---|---|---|---|---|---|")
-    for (task, algorithm, replay), by_seed in scores.items():
+    for task, algorithm, replay in itertools.product(TASKS, ALGORITHMS, REPLAYS):
+        by_seed = scores.get((task, algorithm, replay), {})
+        if not by_seed:
+            continue
         values, base = list(by_seed.values()), scores.get((task, algorithm, "uniform"), {})
         against = "–"
         if replay != "uniform" and len(base) > 1 and len(values) > 1:
@@ -200,13 +204,14 @@ def table(folder: Path) -> str:
             against = f"p = {permutation_p_value(*rows, np.random.default_rng(0)):.2f}"
         spread = f"{np.mean(values):.1f} [{min(values):.1f}, {max(values):.1f}]"
         lines.append(f"| {task} | {algorithm} | {replay} | {len(values)} | {spread} | {against} |")
+    planned = len(TASKS) * len(ALGORITHMS) * len(REPLAYS) * len(SEEDS)
     usual = "\n".join(f"- {name}: {task['usual']}" for name, task in TASKS.items())
     budgets = ", ".join(f"{name}: {task['steps']:,} steps" for name, task in TASKS.items())
     return f"""# SAC and TD3 on continuous tasks: uniform, PER and PSER
 
 Records of real runs, made by `python results/continuous/run.py` (settings in it) and kept in `records/`. The score
 of a run is the mean return of {EPISODES} greedy episodes after its last step. p: permutation test over seeds, not
-corrected for the number of rows.
+corrected for the number of rows. {len(records)} of {planned} runs so far.
 
 {budgets}. Networks have two layers of 64 units and batches 128 rows, fewer than SB3's defaults, for
 all three kinds of replay alike: so that 60 runs can be made on one core in an afternoon. Numbers are to be compared
