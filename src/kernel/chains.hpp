@@ -57,7 +57,7 @@ class Chain {
       const size_t nearest = leading_ > i + kLanes ? leading_ - i - kLanes + 1 : 1, furthest = std::min(window, steps_ - 1 - i);
       for (size_t l = nearest; l <= furthest; ++l) {
         const Four mass = rho_alpha[l] * load(&decaying_mass_[i + l]);
-        const FourLanes larger = (mass > best) & (rho[l] * load(&decaying_[i + l]) > stop);
+        const FourLanes larger = raised4(mass, best) & (rho[l] * load(&decaying_[i + l]) > stop);
         best = larger ? mass : best;
         from = larger ? FourLanes{} + static_cast<int64_t>(l) : from;
       }

@@ -15,6 +15,9 @@ namespace pser {
 // p ← max(ρ^l·p_n, p) (Eq. 6). Powers grow with what they are taken of, so it may be asked of p or of p^α.
 PSER_INLINE double decay_max(double decayed, double held) { return decayed > held ? decayed : held; }
 
+// Where Eq. 6 raises one of four.
+PSER_INLINE FourLanes raised4(Four decayed, Four held) { return decayed > held; }
+
 // Where Eq. 6 raises one of 32 in two blocks: bit i, of p_n·powers[i] against what the i-th holds.
 PSER_INLINE uint32_t raised32(const double* powers, double p, const double* low, const double* high, bool first_eight) {
   return exceeding32(powers, p, low, high, first_eight);
