@@ -44,6 +44,7 @@ class Decaying : public Sampling {
     uint32_t raised;
   };
 
+  // `settle_raised` must follow.
   void decay_backward() {
     const auto each = [this](const auto& visit) {
       for (const Walker& w : walkers_) walk(w, [&](int64_t cell, double decayed, int32_t) { visit(cell, decayed); });
@@ -58,14 +59,24 @@ class Decaying : public Sampling {
       decay_masses();
   }
 
+  // The records of those whose masses a decay has raised. They lie elsewhere and are fetched by then if something else was done in
+  // between: `refresh` needs the masses alone.
+  void settle_raised() {
+    for (const Raise *r = raises_.data(), *end = r + raises_count_; r != end; ++r) {
+      record(r->cell).priority = r->priority;
+      record(r->cell).set_source(Source::kDecayed);
+    }
+    raises_count_ = 0;
+  }
+
   // Kept between calls so that no call allocates.
   std::vector<Walker> walkers_;
-  std::vector<Raise> raises_;
+  std::vector<Raise> raises_;  // the first so many
+  size_t raises_count_ = 0;
   std::vector<Compared> compared_ = std::vector<Compared>(64);  // always one more than there are
   size_t compared_count_ = 0;
   Chain chain_;
   std::vector<int64_t> leading_;  // cells of the steps that lead to a chain, nearest first
-  std::vector<Raise> raised_;     // by a chain; as large as was ever needed
 
  private:
   // The transition holds this priority from now on; if it is a larger one, it came by decay.
@@ -94,27 +105,84 @@ class Decaying : public Sampling {
     decay_masses_portable();
   }
 
-  void decay_masses_portable() { decay_masses_body(); }
+  void decay_masses_portable() { decay_masses_body<false>(); }
+  void walk_slowly_portable(size_t& k, double stop) { walk_slowly_body(k, stop); }
 #if PSER_HAS_AVX2_BUILD
-  PSER_AVX2 void decay_masses_avx2() { decay_masses_body(); }
+  PSER_AVX2 void decay_masses_avx2() { decay_masses_body<true>(); }
+  PSER_AVX2 __attribute__((noinline)) void walk_slowly_avx2(size_t& k, double stop) { walk_slowly_body(k, stop); }
 #endif
 
   // First whom each walker raises, of the masses held before; then the largest counts. So the records are fetched in time.
+  template <bool kAvx2>
   PSER_INLINE void decay_masses_body() {
-    raises_.clear();
     const double stop = least_that_counts();
-    for (size_t k = 0; k < walkers_.size();) {
-      const size_t chained = chained_from(k);
-      if (chained >= kLeastChain) note_compared();  // in order, as below
-      if (chained >= kLeastChain && walk_chain(k, chained)) {
-        k += chained;
-      } else {
-        for (const size_t end = k + chained; k < end; ++k) walk_by_mass(walkers_[k], stop);
-      }
-    }
+    for (size_t k = compare_alone(0, stop); k < walkers_.size(); k = compare_alone(k, stop)) walk_slowly<kAvx2>(k, stop);
     note_compared();
-    for (const Raise& r : raises_)
-      if (decay_max(r.mass, mass(r.cell)) > mass(r.cell)) raise(r);
+    raise_noted();
+  }
+
+  // All else is kept out of the way of those alone.
+  template <bool kAvx2>
+  PSER_INLINE void walk_slowly(size_t& k, double stop) {
+#if PSER_HAS_AVX2_BUILD
+    if (kAvx2) return walk_slowly_avx2(k, stop);
+#endif
+    walk_slowly_portable(k, stop);
+  }
+
+  // One walker, or a chain of them. Those before it are noted first: of equal raises the first counts.
+  PSER_INLINE void walk_slowly_body(size_t& k, double stop) {
+    const size_t chained = chained_from(k);
+    if (chained >= kLeastChain) note_compared();
+    if (chained >= kLeastChain && walk_chain(k, chained)) {
+      k += chained;
+    } else {
+      for (const size_t end = k + chained; k < end; ++k) walk_by_mass(walkers_[k], stop);
+    }
+  }
+
+  // The masses, which are at hand; only those that still raise their transition stay noted, for `settle_raised`.
+  void raise_noted() {
+    Raise* kept = raises_.data();
+    for (const Raise *r = kept, *end = kept + raises_count_; r != end; ++r)
+      if (decay_max(r->mass, mass(r->cell)) > mass(r->cell)) {
+        mark(r->cell);
+        // Next to zero a number has few digits left, and the power of the rounded priority is another one.
+        set_mass(r->cell, r->priority < kFewDigits ? power(r->priority, rules_.alpha) : r->mass);
+        *kept++ = *r;
+      }
+    raises_count_ = static_cast<size_t>(kept - raises_.data());
+  }
+
+  // Walkers from the k-th on, as long as each is alone and all its predecessors within reach lie in its block and the one before:
+  // as most do. Returns which one is not so.
+  PSER_INLINE size_t compare_alone(size_t k, double stop) {
+    const size_t count = walkers_.size();
+    Compared* noted = room_for_comparisons(count - k);
+    for (; k < count && !may_chain(k); ++k) {
+      const Walker& w = walkers_[k];
+      const int32_t reach = powers_.reach(w.decaying, stop);
+      const int64_t block = block_of(w.cell), before = block - streams();
+      if (before < 0 || !tiles().in_order(w.cell) || w.id - oldest_id() < reach * streams()) break;
+      const int top = kFan + lane(w.cell);
+      const int run = run_down(before, block, top);
+      if (run < reach) {
+        const int end = top - run;  // the cell at which the run ends: does the episode begin there, or did a step come out of turn?
+        if (end < 0 || !is_first((end < kFan ? before : block) * kFan + lane(end))) break;
+      } else if (reach > top) {
+        break;
+      }
+      *noted = compare(w, block, top - std::min(run, reach), top, top);
+      noted += noted->raised != 0;
+    }
+    compared_count_ = static_cast<size_t>(noted - compared_.data());
+    return k;
+  }
+
+  // Where so many more are noted, and one that raises nobody.
+  Compared* room_for_comparisons(size_t count) {
+    if (compared_count_ + count >= compared_.size()) compared_.resize(2 * (compared_count_ + count));
+    return compared_.data() + compared_count_;
   }
 
   PSER_INLINE void walk_by_mass(const Walker& w, double stop) {
@@ -132,7 +200,7 @@ class Decaying : public Sampling {
   PSER_INLINE int32_t compare_in_order(const Walker& w, int32_t reach) {
     const int64_t retained = w.id - oldest_id();
     const auto last = static_cast<int32_t>(retained >= reach * streams() ? reach : retained / streams());
-    int64_t block = w.cell / kFan;
+    int64_t block = block_of(w.cell);
     int top = kFan + lane(w.cell);
     int32_t first = top;  // cell i of the two blocks lies first − i steps back
     for (;;) {
@@ -140,7 +208,9 @@ class Decaying : public Sampling {
       const bool is_edge = before < 0;  // of the ring: none lies before
       const int run = run_down(is_edge ? block : before, block, top);
       const int steps = std::min(std::min(run, is_edge ? top - kFan : top), last - (first - top));
-      compare(w, block, top - steps, top, first);
+      Compared* const noted = room_for_comparisons(1);
+      *noted = compare(w, block, top - steps, top, first);
+      compared_count_ += noted->raised != 0;
       const int32_t done = first - top + steps;
       // An episode began, or a step came out of turn; far enough; around the ring's edge.
       if (run <= top || done >= last || before < streams()) return done;
@@ -151,31 +221,28 @@ class Decaying : public Sampling {
   }
 
   // Cells lowest … top − 1 of the two blocks. The descent has just read the masses of one; half a block is a cache line.
-  PSER_INLINE void compare(const Walker& w, int64_t block, int lowest, int top, int32_t first) {
+  PSER_INLINE Compared compare(const Walker& w, int64_t block, int lowest, int top, int32_t first) {
     const double* const own = blocks()[block].mass;
     // A line that no step lies in may be far away: one that is at hand takes its place. Not by a branch: nobody could guess it.
     const double* const before = blocks()[block - (lowest < kFan) * streams()].mass;
     const uint32_t exceeded = raised32(powers_.rho_alpha_from(first), w.decaying_mass, before, own, lowest < kFan / 2);
     const auto within = static_cast<uint32_t>((uint64_t{1} << top) - (uint64_t{1} << lowest));
-    if (compared_count_ + 1 >= compared_.size()) compared_.resize(2 * compared_.size());
-    compared_[compared_count_] = {&w, block, first, exceeded & within};
-    compared_count_ += (exceeded & within) != 0;
+    return {&w, block, first, exceeded & within};
   }
 
   // What the comparisons found. One loop over all raises, for nobody could guess how many a single walker has.
-  PSER_INLINE void note_compared() {
+  void note_compared() {
     size_t count = 0;
     for (size_t k = 0; k < compared_count_; ++k) count += static_cast<size_t>(__builtin_popcount(compared_[k].raised));
-    const size_t noted = raises_.size();
-    raises_.resize(noted + count);
     const Compared* at = compared_.data();
     uint32_t left = at->raised;
-    for (Raise* raised = raises_.data() + noted; count > 0; --count, ++raised) {
+    for (Raise* raised = room_for_raises(count); count > 0; --count, ++raised) {
       const int i = __builtin_ctz(left);
       const auto l = static_cast<size_t>(at->first - i);
-      const int64_t cell = (i < kFan ? at->block - streams() : at->block) * kFan + lane(i);
+      const int64_t cell = (at->block - (i < kFan) * streams()) * kFan + lane(i);
       *raised = {cell, powers_.rho_alpha[l] * at->walker->decaying_mass, powers_.rho[l] * at->walker->decaying};
       __builtin_prefetch(&record(cell), 1);
+      __builtin_prefetch(blocks()[block_of(cell)].mass);
       left &= left - 1;
       const bool is_last = left == 0;
       at += is_last;
@@ -186,24 +253,27 @@ class Decaying : public Sampling {
 
   // (ρ^l·p)^α = (ρ^l)^α·p^α spares the power.
   PSER_INLINE void note_raise(int64_t cell, double decayed_mass, double decayed) {
-    raises_.push_back({cell, decayed_mass, decayed});
+    *room_for_raises(1) = {cell, decayed_mass, decayed};
     __builtin_prefetch(&record(cell), 1);
   }
 
-  PSER_INLINE void raise(const Raise& raised) {
-    Record& r = record(raised.cell);
-    mark(raised.cell);
-    r.priority = raised.priority;
-    r.set_source(Source::kDecayed);
-    // Next to zero a number has few digits left, and the power of the rounded priority is another one.
-    set_mass(raised.cell, raised.priority < kFewDigits ? power(raised.priority, rules_.alpha) : raised.mass);
+  // Where so many more are noted.
+  Raise* room_for_raises(size_t count) {
+    const size_t noted = raises_count_;
+    raises_count_ += count;
+    if (raises_count_ > raises_.size()) raises_.resize(2 * raises_count_);
+    return raises_.data() + noted;
+  }
+
+  // May as many walkers as are worth it be a chain from this one on? Most are alone, and told so by one comparison.
+  PSER_INLINE bool may_chain(size_t k) const {
+    constexpr size_t kLast = kLeastChain - 1;
+    return k + kLast < walkers_.size() && walkers_[k + kLast].id - walkers_[k].id == static_cast<int64_t>(kLast) * streams();
   }
 
   // How many walkers from this one on are a chain: each is in lockstep with the one before it.
   PSER_INLINE size_t chained_from(size_t k) const {
-    constexpr size_t kLast = kLeastChain - 1;
-    // Most are alone, and told so by one comparison.
-    if (k + kLast >= walkers_.size() || walkers_[k + kLast].id - walkers_[k].id != static_cast<int64_t>(kLast) * streams()) return 1;
+    if (!may_chain(k)) return 1;
     size_t count = 1;
     for (; k + count < walkers_.size(); ++count) {
       const Walker& w = walkers_[k + count];
@@ -233,13 +303,12 @@ class Decaying : public Sampling {
       chain_.walker(leading + k, w.decaying, w.decaying_mass);
     }
     // One more than there can be, for a step that is not raised is overwritten by the next.
-    if (raised_.size() < leading + count + kFan) raised_.resize(leading + count + kFan);
-    Raise* end = raised_.data();
+    Raise* end = room_for_raises(leading + count + kFan);
     chain_.decay(powers_, stop, [&](bool yes, int64_t cell, double mass, double priority) {
       *end = {cell, mass, priority};
       end += yes;
     });
-    raises_.insert(raises_.end(), raised_.data(), end);
+    raises_count_ = static_cast<size_t>(end - raises_.data());
     return true;
   }
 

@@ -50,6 +50,7 @@ class Index : public Checking {
     if (current_td && rules_.decay_on_insert && rules_.window > 0) {
       walkers_.assign(1, {id, cell_of(id), p, power(p, rules_.alpha)});
       decay_backward();
+      settle_raised();
     }
     return id;
   }

@@ -115,7 +115,7 @@ class Priorities : public Tracking {
 
   PSER_INLINE void set_mass(int64_t cell, double value) {
     mass(cell) = value;
-    if (rules_.kind == Kind::kProportional) touch(cell / kFan);
+    if (rules_.kind == Kind::kProportional) touch(block_of(cell));
   }
 
   // This priority was recorded.
@@ -132,15 +132,17 @@ class Priorities : public Tracking {
     published_.total_mass.store(total_mass(), std::memory_order_relaxed);
   }
 
+  PSER_INLINE void prefetch_record(int64_t cell) { __builtin_prefetch(&record(cell), 1); }
+
   // A transition is updated soon: have at hand its record and the masses of those that led to it.
   PSER_INLINE void prefetch(int64_t cell) {
-    __builtin_prefetch(&record(cell), 1);
+    prefetch_record(cell);
     if (rules_.window == 0) return;
     prefetch_back(cell);
     constexpr int kHalf = kFan / 2;  // masses in a cache line
     // Cache line by cache line before the block, as many as the window may reach; if it does not, its own masses again, for a
     // branch that depends on the place within a block is guessed wrong too often.
-    const int64_t block = cell / kFan;
+    const int64_t block = block_of(cell);
     if (block < rules_.window / kFan * streams() + streams()) return;
     const int beyond = rules_.window - lane(cell);
     for (int from = 0, half = 1; from < rules_.window; from += kHalf, half ^= 1)

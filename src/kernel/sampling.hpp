@@ -10,6 +10,9 @@
 
 namespace pser {
 
+// Of more rows than these the nearest caches do not hold all that an update will need until it comes: it fetches that itself.
+constexpr int64_t kPreparedRows = 64;
+
 class Sampling : public Priorities {
  public:
   using Priorities::Priorities;
@@ -71,7 +74,10 @@ class Sampling : public Priorities {
       for (int64_t i = 0; i < count; ++i) {
         const int64_t cell = ids[i];
         masses_[i] = mass(cell);
-        prefetch(cell);
+        if (count <= kPreparedRows)
+          prefetch(cell);
+        else
+          prefetch_record(cell);
         ids[i] = id_in(cell);
       }
     }

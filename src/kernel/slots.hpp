@@ -54,6 +54,7 @@ class Slots {
         tiles_(capacity, streams),
         blocks_((capacity + kFan - 1) / kFan),
         lockstep_(capacity / 64 + 1),
+        first_(capacity / 64 + 1),
         last_id_(static_cast<size_t>(streams), -1) {}
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -67,12 +68,13 @@ class Slots {
   std::vector<int64_t>& last_id() { return last_id_; }
   ZeroedArray<Block>& blocks() { return blocks_; }
 
+  static int64_t block_of(int64_t cell) { return static_cast<int64_t>(static_cast<uint64_t>(cell) / kFan); }  // a shift
   static int lane(int64_t cell) { return static_cast<int>(cell & (kFan - 1)); }
-  double& mass(int64_t cell) { return blocks_[cell / kFan].mass[lane(cell)]; }
-  double mass(int64_t cell) const { return blocks_[cell / kFan].mass[lane(cell)]; }
-  Record& record(int64_t cell) { return blocks_[cell / kFan].record[lane(cell)]; }
-  const Record& record(int64_t cell) const { return blocks_[cell / kFan].record[lane(cell)]; }
-  int32_t back(int64_t cell) const { return blocks_[cell / kFan].back[lane(cell)]; }
+  double& mass(int64_t cell) { return blocks_[block_of(cell)].mass[lane(cell)]; }
+  double mass(int64_t cell) const { return blocks_[block_of(cell)].mass[lane(cell)]; }
+  Record& record(int64_t cell) { return blocks_[block_of(cell)].record[lane(cell)]; }
+  const Record& record(int64_t cell) const { return blocks_[block_of(cell)].record[lane(cell)]; }
+  int32_t back(int64_t cell) const { return blocks_[block_of(cell)].back[lane(cell)]; }
 
   int64_t slot_of(int64_t id) const {
     const int64_t slot = head_ - (next_id_ - id);
@@ -101,7 +103,7 @@ class Slots {
   // more than they tell. It stops after `most` or a few more; ids that are not retained, or not yet given, are not told apart.
   int64_t lockstep_back(int64_t cell, int64_t most) const {
     if (!tiles_.in_order(cell)) return 0;
-    int64_t steps = 0, block = cell / kFan;
+    int64_t steps = 0, block = block_of(cell);
     for (int from = lane(cell);; from = kFan - 1, block -= streams_) {
       const int run = run_down(block, from);
       steps += run;
@@ -110,7 +112,7 @@ class Slots {
   }
   int64_t lockstep_ahead(int64_t cell, int64_t most) const {
     if (!tiles_.in_order(cell)) return 0;
-    int64_t steps = 0, block = cell / kFan;
+    int64_t steps = 0, block = block_of(cell);
     for (int from = lane(cell) + 1;; from = 0) {
       const int run = run_up(block, from);
       steps += run;
@@ -153,7 +155,9 @@ class Slots {
 
   // Is the predecessor exactly `streams` back? Told by a bit, for the bits stay in the cache.
   PSER_INLINE bool in_lockstep(int64_t cell) const { return lockstep_[cell >> 6] >> (cell & 63) & 1; }
-  PSER_INLINE int64_t distance_back(int64_t cell) const { return in_lockstep(cell) ? streams() : back(cell); }
+  // Likewise: has it none?
+  PSER_INLINE bool is_first(int64_t cell) const { return first_[cell >> 6] >> (cell & 63) & 1; }
+  PSER_INLINE int64_t distance_back(int64_t cell) const { return in_lockstep(cell) ? streams() : is_first(cell) ? 0 : back(cell); }
   void prefetch_back(int64_t cell) const { __builtin_prefetch(&lockstep_[cell >> 6]); }
 
   // How many cells of a block are in lockstep without a gap, from this one down: up to cell + 1, all that there are.
@@ -177,10 +181,15 @@ class Slots {
   }
 
   void set_back(int64_t cell, int32_t distance) {
-    blocks_[cell / kFan].back[lane(cell)] = distance;
+    blocks_[block_of(cell)].back[lane(cell)] = distance;
+    set_bit(lockstep_, cell, distance == streams());
+    set_bit(first_, cell, distance == 0);
+  }
+
+  static void set_bit(ZeroedArray<uint64_t>& bits, int64_t cell, bool yes) {
     const uint64_t bit = uint64_t{1} << (cell & 63);
-    uint64_t& word = lockstep_[cell >> 6];
-    word = distance == streams() ? word | bit : word & ~bit;
+    uint64_t& word = bits[cell >> 6];
+    word = yes ? word | bit : word & ~bit;
   }
 
   int64_t capacity_;
@@ -191,6 +200,7 @@ class Slots {
   Tiles tiles_;
   ZeroedArray<Block> blocks_;
   ZeroedArray<uint64_t> lockstep_;  // a bit for each cell
+  ZeroedArray<uint64_t> first_;     // likewise
   std::vector<int32_t> ahead_;      // of each cell, empty until `link_ahead`
   std::vector<int64_t> last_id_;    // of each stream, −1 if its next transition has no predecessor
 };

@@ -29,6 +29,7 @@ class Tiles {
       : streams_(streams),
         tile_(kFan * streams),
         tiled_(streams == 1 ? 0 : capacity / tile_ * tile_),
+        ordered_(streams == 1 ? capacity : tiled_),
         tiles_(tile_),
         turns_(streams > 1 ? streams : 2) {}
 
@@ -48,7 +49,7 @@ class Tiles {
   }
 
   // Does the step before, S slots back, lie in the cell before, or for a block's first cell in the last one S blocks back?
-  PSER_INLINE bool in_order(int64_t cell) const { return streams_ == 1 || cell < tiled_; }
+  PSER_INLINE bool in_order(int64_t cell) const { return cell < ordered_; }
 
   // The cells of the first `slots` slots are among the first so many.
   int64_t cells(int64_t slots) const { return slots >= tiled_ ? slots : (slots + tile_ - 1) / tile_ * tile_; }
@@ -57,6 +58,7 @@ class Tiles {
   int64_t streams_;
   int64_t tile_;   // slots
   int64_t tiled_;  // slots in whole tiles
+  int64_t ordered_;
   Divisor tiles_, turns_;
 };
 

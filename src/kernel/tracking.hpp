@@ -149,7 +149,7 @@ class Tracking : public Slots {
       CellState held{};
       std::memcpy(&held, in, static_cast<size_t>(cell_bytes()));
       if (held.cell >= std::min(capacity(), used * kFan)) throw Error("a saved cell lies where nothing was written");
-      Block& block = blocks()[held.cell / kFan];
+      Block& block = blocks()[block_of(held.cell)];
       block.mass[lane(held.cell)] = held.mass;
       block.back[lane(held.cell)] = held.back;
       block.record[lane(held.cell)] = held.record;
@@ -193,7 +193,7 @@ class Tracking : public Slots {
   }
 
   void keep(int64_t cell) {
-    const int64_t block = cell / kFan;
+    const int64_t block = block_of(cell);
     const bool in_blocks = block >= first_ && block < last_;
     if (in_blocks ? block >= next_block_ : cell >= next_cell_ && has(wanted_, cell)) kept_.emplace(cell, state_now(cell));
   }

@@ -130,8 +130,8 @@ class Tree {
   // time go down to there, and pick on once others have come as far: fetching and picking overlap.
   PSER_INLINE void descend_body(int64_t count, double* offsets, int64_t* leaf) const {
     constexpr int64_t kTogether = 8, kNearCacheNodes = 1 << 13;  // nodes of a megabyte
-    const int64_t behind_above_leaves = levels_.size() > 1 && levels_[1].nodes > kNearCacheNodes ? 2 * kTogether : 0;
-    const int64_t behind_at_leaves = behind_above_leaves + 4 * kTogether;
+    const int64_t behind_above_leaves = levels_.size() > 1 && levels_[1].nodes > kNearCacheNodes ? kTogether : 0;
+    const int64_t behind_at_leaves = 3 * kTogether;
     std::fill(leaf, leaf + count, 0);
     for (int64_t begin = 0; begin < count + behind_at_leaves; begin += kTogether)
       for (size_t k = levels_.size(); k-- > 0;) {

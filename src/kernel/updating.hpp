@@ -55,6 +55,7 @@ class Updating : public Retaining {
     // … then all decays are applied; sorted by id, they give the same bits whatever the order of the batch.
     if (rules_.window > 0) decay_backward();
     refresh();
+    settle_raised();
     return applied;
   }
 
