@@ -183,7 +183,7 @@ def told(path: Path) -> str:
 
 
 def table(folder: Path) -> str:
-    """The page: mean over seeds, the lowest and the highest, and what the seeds allow to say."""
+    """The page: median and mean over seeds, the lowest and the highest, and what the seeds allow to say."""
     from pser.analysis.statistics.permutation import permutation_p_value
 
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
@@ -191,8 +191,10 @@ def table(folder: Path) -> str:
     for record in records:
         key = record["task"], record["algorithm"], record["replay"]
         scores.setdefault(key, {})[record["seed"]] = record["final_return"]
-    lines = ["| task | algorithm | replay | seeds | mean return [lowest, highest] | against uniform |"]
-    lines.append("|---|---|---|---|---|---|")
+    lines = [
+        "| task | algorithm | replay | seeds | median return | mean [lowest, highest] | against uniform |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|")
     for task, algorithm, replay in itertools.product(TASKS, ALGORITHMS, REPLAYS):
         by_seed = scores.get((task, algorithm, replay), {})
         if not by_seed:
@@ -203,7 +205,8 @@ def table(folder: Path) -> str:
             rows = [np.array(values)], [np.array(list(base.values()))]
             against = f"p = {permutation_p_value(*rows, np.random.default_rng(0)):.2f}"
         spread = f"{np.mean(values):.1f} [{min(values):.1f}, {max(values):.1f}]"
-        lines.append(f"| {task} | {algorithm} | {replay} | {len(values)} | {spread} | {against} |")
+        middle = f"{np.median(values):.1f}"
+        lines.append(f"| {task} | {algorithm} | {replay} | {len(values)} | {middle} | {spread} | {against} |")
     planned = len(TASKS) * len(ALGORITHMS) * len(REPLAYS) * len(SEEDS)
     usual = "\n".join(f"- {name}: {task['usual']}" for name, task in TASKS.items())
     budgets = ", ".join(f"{name}: {task['steps']:,} steps" for name, task in TASKS.items())
@@ -213,9 +216,10 @@ Records of real runs, made by `python results/continuous/run.py` (settings in it
 of a run is the mean return of {EPISODES} greedy episodes after its last step. p: permutation test over seeds, not
 corrected for the number of rows. {len(records)} of {planned} runs so far.
 
-{budgets}. Networks have two layers of 64 units and batches 128 rows, fewer than SB3's defaults, for
-all three kinds of replay alike: so that 60 runs can be made on one core in an afternoon. Numbers are to be compared
-with each other first, and with those of larger networks only loosely.
+{budgets}.
+Networks have two layers of 64 units and batches 128 rows, fewer than SB3's defaults, for all three
+kinds of replay alike: so that 60 runs can be made on one core in an afternoon. Numbers are to be compared with each
+other first, and with those of larger networks only loosely.
 
 {chr(10).join(lines)}
 

@@ -88,8 +88,8 @@ def test_the_table_tells_what_the_seeds_allow_to_say(command, tmp_path):
         for seed in range(5):
             row = {"task": "Pendulum-v1", "algorithm": "SAC", "replay": replay, "seed": seed}
             command.write(
-                command.path_of(tmp_path, *list(row.values())), {**row, "final_return": level + seed}
+                command.path_of(tmp_path, *list(row.values())), {**row, "final_return": level + seed**2}
             )
     text = command.table(tmp_path)
-    assert "| Pendulum-v1 | SAC | uniform | 5 | 2.0 [0.0, 4.0] | – |" in text
-    assert "| Pendulum-v1 | SAC | pser | 5 | 102.0 [100.0, 104.0] | p = 0.01 |" in text
+    assert "| Pendulum-v1 | SAC | uniform | 5 | 4.0 | 6.0 [0.0, 16.0] | – |" in text
+    assert "| Pendulum-v1 | SAC | pser | 5 | 104.0 | 106.0 [100.0, 116.0] | p = 0.01 |" in text
