@@ -162,17 +162,12 @@ class Decaying : public Sampling {
     for (; k < count && !may_chain(k); ++k) {
       const Walker& w = walkers_[k];
       const int32_t reach = powers_.reach(w.decaying, stop);
-      const int64_t block = block_of(w.cell), before = block - streams();
-      if (before < 0 || !tiles().in_order(w.cell) || w.id - oldest_id() < reach * streams()) break;
+      const int64_t block = block_of(w.cell);
       const int top = kFan + lane(w.cell);
-      const int run = run_down(before, block, top);
-      if (run < reach) {
-        const int end = top - run;  // the cell at which the run ends: does the episode begin there, or did a step come out of turn?
-        if (end < 0 || !is_first((end < kFan ? before : block) * kFan + lane(end))) break;
-      } else if (reach > top) {
-        break;
-      }
-      *noted = compare(w, block, top - std::min(run, reach), top, top);
+      const int32_t lead = record(w.cell).lead(), steps = std::min(lead, reach);
+      if (lead == Record::kUneven || (lead == Record::kLong && reach > lead) || steps > top) break;
+      if (block < streams() || !tiles().in_order(w.cell) || w.id - oldest_id() < reach * streams()) break;
+      *noted = compare(w, block, top - steps, top, top);
       noted += noted->raised != 0;
     }
     compared_count_ = static_cast<size_t>(noted - compared_.data());

@@ -92,10 +92,10 @@ class Priorities : public Tracking {
     Record& r = record(cell);
     mark(cell);
     if (ranks_ && size() == capacity()) ranks_->erase(r.priority, oldest_id());
+    r.history = 0;
     const int64_t id = take_slot(stream, first);
     if (ranks_) ranks_->insert(p, id);
     if (rules_.retain_decayed) decayed_parts_[cell] = 0.0;
-    r.history = 0;
     note(p);
     set_own(cell, p, Source::kOwn);
     return id;
@@ -138,7 +138,6 @@ class Priorities : public Tracking {
   PSER_INLINE void prefetch(int64_t cell) {
     prefetch_record(cell);
     if (rules_.window == 0) return;
-    prefetch_back(cell);
     constexpr int kHalf = kFan / 2;  // masses in a cache line
     // Cache line by cache line before the block, as many as the window may reach; if it does not, its own masses again, for a
     // branch that depends on the place within a block is guessed wrong too often.

@@ -73,7 +73,7 @@ class Retaining : public Decaying {
     if (rules_.kind == Kind::kUniform) {
       for (int i = 0; i < count; ++i) {
         mark(walkers[i].cell);
-        ++record(walkers[i].cell).history;
+        record(walkers[i].cell).count_replay();
       }
       return;
     }
@@ -135,7 +135,7 @@ class Retaining : public Decaying {
     for (int i = 0; i < count; ++i) {
       Walker& w = walkers[i];
       mark(w.cell);
-      ++record(w.cell).history;
+      record(w.cell).count_replay();
       if (rules_.retain_decayed) decayed_parts_[w.cell] *= rules_.eta;
       if (ranks_) move_in_ranks(w, rows.priority[i]);
       // Source::kOwn is 0; a product where a choice would be a branch that nobody could guess.

@@ -28,14 +28,25 @@ enum class Source : uint32_t {
 struct Record {
   double priority;   // raw p
   float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
-  uint32_t history;  // own updates since insertion, and in the two highest bits the source of the priority
+  uint32_t history;  // from the lowest bit on: replays (25 bits), lead (5), source (2)
 
+  // Own updates since insertion; no more are counted than fit.
   uint32_t replays() const { return history & kReplays; }
-  Source source() const { return static_cast<Source>(history >> kSourceShift); }
-  void set_source(Source source) { history = replays() | static_cast<uint32_t>(source) << kSourceShift; }
+  PSER_INLINE void count_replay() { history += replays() != kReplays; }
 
-  static constexpr int kSourceShift = 30;
-  static constexpr uint32_t kReplays = (uint32_t{1} << kSourceShift) - 1;
+  // How many steps lead to it from the start of its episode, each S ids after the one before; or one of the following.
+  int32_t lead() const { return static_cast<int32_t>(history >> kLeadShift & kUneven); }
+  void set_lead(int32_t lead) { history = (history & ~(uint32_t{kUneven} << kLeadShift)) | static_cast<uint32_t>(lead) << kLeadShift; }
+  static constexpr int32_t kLong = 30;    // at least so many
+  static constexpr int32_t kUneven = 31;  // not all of them so
+
+  // What determined the priority.
+  Source source() const { return static_cast<Source>(history >> kSourceShift); }
+  PSER_INLINE void set_source(Source source) { history = (history & kNotSource) | static_cast<uint32_t>(source) << kSourceShift; }
+
+  static constexpr int kLeadShift = 25, kSourceShift = 30;
+  static constexpr uint32_t kReplays = (uint32_t{1} << kLeadShift) - 1;
+  static constexpr uint32_t kNotSource = (uint32_t{1} << kSourceShift) - 1;
 };
 static_assert(sizeof(Record) == 16, "saved files hold records of 16 bytes");
 
@@ -54,7 +65,6 @@ class Slots {
         tiles_(capacity, streams),
         blocks_((capacity + kFan - 1) / kFan),
         lockstep_(capacity / 64 + 1),
-        first_(capacity / 64 + 1),
         last_id_(static_cast<size_t>(streams), -1) {}
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -134,6 +144,7 @@ class Slots {
     int64_t& last = last_id_[static_cast<size_t>(stream)];
     // A predecessor a whole capacity back has just been overwritten.
     set_back(cell, (first || last < 0 || id - last >= capacity_) ? 0 : static_cast<int32_t>(id - last));
+    record(cell).set_lead(lead_after(back(cell), last));
     last = id;
     if (!ahead_.empty()) {
       ahead_[static_cast<size_t>(cell)] = 0;
@@ -150,15 +161,21 @@ class Slots {
     oldest_id_ = oldest_id;
     head_ = next_id % capacity_;
     ahead_.clear();
-    for (int64_t id = oldest_id; id < next_id; ++id) set_back(cell_of(id), back(cell_of(id)));
+    for (int64_t id = oldest_id; id < next_id; ++id) {
+      const int64_t cell = cell_of(id), before = id - back(cell);
+      Record& r = record(cell);
+      set_back(cell, back(cell));
+      // If the step before it is no longer there, nobody will ask for more than that it was. Earlier versions did not save it.
+      if (before >= oldest_id || back(cell) == 0)
+        r.set_lead(lead_after(back(cell), before));
+      else if (r.lead() == 0)
+        r.set_lead(Record::kLong);
+    }
   }
 
   // Is the predecessor exactly `streams` back? Told by a bit, for the bits stay in the cache.
   PSER_INLINE bool in_lockstep(int64_t cell) const { return lockstep_[cell >> 6] >> (cell & 63) & 1; }
-  // Likewise: has it none?
-  PSER_INLINE bool is_first(int64_t cell) const { return first_[cell >> 6] >> (cell & 63) & 1; }
-  PSER_INLINE int64_t distance_back(int64_t cell) const { return in_lockstep(cell) ? streams() : is_first(cell) ? 0 : back(cell); }
-  void prefetch_back(int64_t cell) const { __builtin_prefetch(&lockstep_[cell >> 6]); }
+  PSER_INLINE int64_t distance_back(int64_t cell) const { return in_lockstep(cell) ? streams() : back(cell); }
 
   // How many cells of a block are in lockstep without a gap, from this one down: up to cell + 1, all that there are.
   PSER_INLINE int run_down(int64_t block, int from) const { return run_down_bits(lockstep_of(block), from); }
@@ -176,20 +193,22 @@ class Slots {
   }
   static PSER_INLINE int run_down_bits(uint64_t bits, int from) { return __builtin_clzll(~(bits << (63 - from))); }
 
+  // The lead of a step at this distance from the one before it in its episode.
+  int32_t lead_after(int32_t distance, int64_t before) const {
+    if (distance == 0) return 0;
+    const int32_t lead = distance == streams_ ? record(cell_of(before)).lead() : Record::kUneven;
+    return lead < Record::kLong ? lead + 1 : lead;
+  }
+
   void link(int64_t id, int32_t distance) {
     if (distance > 0 && id - distance >= oldest_id_) ahead_[static_cast<size_t>(cell_of(id - distance))] = distance;
   }
 
   void set_back(int64_t cell, int32_t distance) {
     blocks_[block_of(cell)].back[lane(cell)] = distance;
-    set_bit(lockstep_, cell, distance == streams());
-    set_bit(first_, cell, distance == 0);
-  }
-
-  static void set_bit(ZeroedArray<uint64_t>& bits, int64_t cell, bool yes) {
     const uint64_t bit = uint64_t{1} << (cell & 63);
-    uint64_t& word = bits[cell >> 6];
-    word = yes ? word | bit : word & ~bit;
+    uint64_t& word = lockstep_[cell >> 6];
+    word = distance == streams() ? word | bit : word & ~bit;
   }
 
   int64_t capacity_;
@@ -200,7 +219,6 @@ class Slots {
   Tiles tiles_;
   ZeroedArray<Block> blocks_;
   ZeroedArray<uint64_t> lockstep_;  // a bit for each cell
-  ZeroedArray<uint64_t> first_;     // likewise
   std::vector<int32_t> ahead_;      // of each cell, empty until `link_ahead`
   std::vector<int64_t> last_id_;    // of each stream, −1 if its next transition has no predecessor
 };
