@@ -25,12 +25,11 @@ def test_decay_goes_as_far_as_the_window_or_the_episode(window, streams):
     index, model = index_pair(
         1000, num_streams=streams, rho=0.99, window=window, eta=0.0, alpha=0.5, decay_on_insert=False
     )
-    rng = np.random.default_rng(window)
-    for step in range(100):
+    for step in range(120):
         first = [step in (0, 20, 21, 55)] * streams
         append_both(index, model, first, priority=[0.01] * streams)
-    for _ in range(40):
-        update_both(index, model, [int(rng.integers(model.next_id))], [float(rng.exponential(1.0))])
+    for id_ in range(model.next_id):  # each more than decays of the next one: what is furthest shows
+        update_both(index, model, [id_], [1.02**id_])
     assert_same_index(index, model)
 
 
@@ -38,11 +37,11 @@ def test_one_step_out_of_turn_makes_its_whole_episode_uneven_and_the_next_is_not
     index, model = index_pair(
         200, num_streams=2, rho=0.9, window=5, eta=0.0, alpha=0.5, decay_on_insert=False
     )
-    append_both(index, model, [True, True], priority=[0.01, 0.01])
-    append_both(index, model, [False], [0], priority=[0.01])
-    for step in range(40):
-        append_both(index, model, [step == 20] * 2, priority=[0.01] * 2)
-    for id_ in (5, 20, 42, 44, 60):
+    for step in range(60):
+        append_both(index, model, [step in (0, 50)] * 2, priority=[0.01] * 2)
+        if step == 30:
+            append_both(index, model, [False], [0], priority=[0.01])
+    for id_ in range(64, 121, 4):
         update_both(index, model, [id_], [1.0])
         assert_same_index(index, model)
 
