@@ -21,6 +21,7 @@ SMALL: tuple[tuple[Scenario, int], ...] = (
     ("index-10m", 10_000_000),
     ("streams", 1_000_000),
     ("cold", 1_000_000),
+    ("cold-10m", 10_000_000),
     ("memory", 1_000_000),
     ("vector", 1_000_000),
     ("sequences", 1_000_000),

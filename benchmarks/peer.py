@@ -18,6 +18,7 @@ index      priorities only, no storage: `learn PER`, `learn PSER W=5`, `learn PS
 index-10m  the same at ten times the capacity
 streams    priorities of 64 streams that step together: `learn PER`, `learn PSER W=5`, and these with batches of 512
 cold       learn steps of one and of 64 streams, each after a network's gradient step
+cold-10m   those of one stream at ten times the capacity
 memory     whole transitions, one environment: the same cases and `add`
 vector     whole transitions, 64 environments: `add`
 sequences  32 windows of 40 steps inside an episode each: `learn`, `sample`

@@ -122,6 +122,8 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
         "cold/learn PSER W=20 ρ=0.8": "1M, cold caches, PSER W=20, ρ = 0.8",
         "cold/learn PER, 64 streams": "1M of 64 streams, cold caches, PER",
         "cold/learn PSER W=5, 64 streams": "1M of 64 streams, cold caches, PSER W=5",
+        "cold-10m/learn PER": "10M, cold caches, PER",
+        "cold-10m/learn PSER W=5": "10M, cold caches, PSER W=5",
     }
     lines += _table(
         ["`PriorityIndex`, further settings", "µs"],

@@ -115,6 +115,12 @@ def verdicts(measured: Measurements) -> list[Verdict]:
         )
     ten = "index-10m/learn PSER W=5"
     judge("at 10M at most 1.25× its own time at 1M", [ten, w5], lambda: at_most(1.25, ten, w5))
+    cold_w5, cold_ten = "cold/learn PSER W=5", "cold-10m/learn PSER W=5"
+    judge(
+        "cold caches, at 10M at most 1.25× its own time at 1M",
+        [cold_ten, cold_w5],
+        lambda: at_most(1.25, cold_ten, cold_w5),
+    )
     whole = "memory/learn PSER W=5"
     judge(
         "learn step, `ReplayMemory`, 1M, PSER W=5: at least 4× faster than the fastest other library",

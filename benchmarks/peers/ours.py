@@ -59,6 +59,10 @@ def _learn(index: pser.PriorityIndex, td_errors: NDArray[np.float32]) -> Case:
     return step
 
 
+def _cold_learn(load: Workload, rule: pser.Prioritization, streams: int = 1) -> Case:
+    return AfterNetwork(_learn(_filled_index(load, rule, streams), load.td_errors))
+
+
 def _filled_memory(load: Workload, prioritization: pser.Prioritization) -> pser.ReplayMemory:
     memory = pser.ReplayMemory(
         capacity=load.capacity,
@@ -91,6 +95,8 @@ class Ours:
             return self._streams(load)
         if scenario == "cold":
             return self._cold(load)
+        if scenario == "cold-10m":
+            return {"learn PER": _cold_learn(load, PER), "learn PSER W=5": _cold_learn(load, _pser(5))}
         if scenario == "memory":
             return self._memory(load)
         if scenario == "vector":
@@ -125,15 +131,12 @@ class Ours:
         }
 
     def _cold(self, load: Workload) -> Mapping[str, Case]:
-        def learn(rule: pser.Prioritization, streams: int = 1) -> Case:
-            return AfterNetwork(_learn(_filled_index(load, rule, streams), load.td_errors))
-
         return {
-            "learn PER": learn(PER),
-            "learn PSER W=5": learn(_pser(5)),
-            "learn PSER W=20 ρ=0.8": learn(_pser(20, rho=0.8)),
-            "learn PER, 64 streams": learn(PER, STREAMS),
-            "learn PSER W=5, 64 streams": learn(_pser(5), STREAMS),
+            "learn PER": _cold_learn(load, PER),
+            "learn PSER W=5": _cold_learn(load, _pser(5)),
+            "learn PSER W=20 ρ=0.8": _cold_learn(load, _pser(20, rho=0.8)),
+            "learn PER, 64 streams": _cold_learn(load, PER, STREAMS),
+            "learn PSER W=5, 64 streams": _cold_learn(load, _pser(5), STREAMS),
         }
 
     def _memory(self, load: Workload) -> Mapping[str, Case]:
