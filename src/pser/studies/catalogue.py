@@ -11,6 +11,7 @@ NAMES = (
     "check",
     "chain",
     "minatar",
+    "beta",
     "sharpness",
     "anatomy",
     "tune",

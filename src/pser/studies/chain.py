@@ -68,6 +68,8 @@ STUDY = Study(
     settings={
         "n_step": 1,  # longer returns would carry the reward back by themselves
         "alpha": 0.6,
+        "beta": 0.4,
+        "beta_end": 0.4,  # of runs so short, most would have β near 1 if it came there
         "batch_size": 32,
         "update_period_steps": 4,
         "epsilon_end": 0.05,

@@ -1,7 +1,7 @@
 """Does Rainbow learn faster than DQN on MinAtar, under every replay strategy; and does PSER help it?"""
 
 from pser.learner.presets import RAINBOW_ON_MINATAR
-from pser.studies.minatar import BASE
+from pser.studies.minatar import FAST
 from pser.studies.results import Results
 from pser.studies.study import Arm, Contrast, Game, Study
 from pser.studies.telling import Told, of_contrasts
@@ -54,7 +54,7 @@ STUDY = Study(
     ),
     games=(Game(env="minatar:breakout"), Game(env="minatar:freeway", take_off=3.0)),
     seeds=3,
-    settings=BASE,
+    settings=FAST,
     contrasts=(
         *(
             Contrast(arm=f"rainbow-{name}", against=f"dqn-{name}", asks=f"Is Rainbow above DQN with {about}?")

@@ -4,7 +4,7 @@ from typing import Any
 
 from pser.learner.family import PARTS, switches
 from pser.learner.presets import RAINBOW_ON_MINATAR, preset_settings
-from pser.studies.minatar import BASE
+from pser.studies.minatar import FAST
 from pser.studies.study import Arm, Contrast, Game, Study
 
 REPLAY_AND_TUNING: dict[str, Any] = {"replay": "per", **RAINBOW_ON_MINATAR}
@@ -28,7 +28,7 @@ STUDY = Study(
     ),
     games=(Game(env="minatar:breakout"), Game(env="minatar:freeway", take_off=3.0)),
     seeds=3,
-    settings=BASE,
+    settings=FAST,
     contrasts=tuple(
         Contrast(arm=f"no-{part}", against="rainbow", asks=f"Is Rainbow better without {part}?")
         for part in PARTS
