@@ -164,8 +164,9 @@ class Decaying : public Sampling {
       const int32_t reach = powers_.reach(w.decaying, stop);
       const int64_t block = block_of(w.cell);
       const int top = kFan + lane(w.cell);
-      const int32_t lead = record(w.cell).lead(), steps = std::min(lead, reach);
-      if (lead == Record::kUneven || (lead == Record::kLong && reach > lead) || steps > top) break;
+      const Lead lead = record(w.cell).lead();
+      const int32_t steps = std::min(lead.steps, reach);
+      if ((lead.steps < reach && !lead.is_whole) || steps > top) break;
       if (block < streams() || !tiles().in_order(w.cell) || w.id - oldest_id() < reach * streams()) break;
       *noted = compare(w, block, top - steps, top, top);
       noted += noted->raised != 0;

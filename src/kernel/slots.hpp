@@ -24,29 +24,35 @@ enum class Source : uint32_t {
   kDecayed = 2,   // backward decay
 };
 
+// The steps that lead to a transition without a gap: each S ids after the one before it.
+struct Lead {
+  int32_t steps;  // kMost: or more
+  bool is_whole;  // the first of them begins the episode
+  static constexpr int32_t kMost = 31;
+};
+
 // What is known of a transition beside its mass and its predecessor.
 struct Record {
   double priority;   // raw p
   float own_mass;    // the mass its own last update or insertion gave; what exceeds it came by decay
-  uint32_t history;  // from the lowest bit on: replays (25 bits), lead (5), source (2)
+  uint32_t history;  // from the lowest bit on: replays (24 bits), the lead (6), the source (2)
 
   // Own updates since insertion; no more are counted than fit.
   uint32_t replays() const { return history & kReplays; }
   PSER_INLINE void count_replay() { history += replays() != kReplays; }
 
-  // How many steps lead to it from the start of its episode, each S ids after the one before; or one of the following.
-  int32_t lead() const { return static_cast<int32_t>(history >> kLeadShift & kUneven); }
-  void set_lead(int32_t lead) { history = (history & ~(uint32_t{kUneven} << kLeadShift)) | static_cast<uint32_t>(lead) << kLeadShift; }
-  static constexpr int32_t kLong = 30;    // at least so many
-  static constexpr int32_t kUneven = 31;  // not all of them so
+  Lead lead() const { return {static_cast<int32_t>(history >> kLeadShift & Lead::kMost), (history >> kWholeShift & 1) != 0}; }
+  void set_lead(Lead lead) {
+    history = (history & ~kLeadBits) | static_cast<uint32_t>(lead.steps) << kLeadShift | static_cast<uint32_t>(lead.is_whole) << kWholeShift;
+  }
 
   // What determined the priority.
   Source source() const { return static_cast<Source>(history >> kSourceShift); }
-  PSER_INLINE void set_source(Source source) { history = (history & kNotSource) | static_cast<uint32_t>(source) << kSourceShift; }
+  PSER_INLINE void set_source(Source source) { history = (history & ~kSourceBits) | static_cast<uint32_t>(source) << kSourceShift; }
 
-  static constexpr int kLeadShift = 25, kSourceShift = 30;
+  static constexpr int kLeadShift = 24, kWholeShift = 29, kSourceShift = 30;
   static constexpr uint32_t kReplays = (uint32_t{1} << kLeadShift) - 1;
-  static constexpr uint32_t kNotSource = (uint32_t{1} << kSourceShift) - 1;
+  static constexpr uint32_t kSourceBits = uint32_t{3} << kSourceShift, kLeadBits = ~(kReplays | kSourceBits);
 };
 static_assert(sizeof(Record) == 16, "saved files hold records of 16 bytes");
 
@@ -163,13 +169,9 @@ class Slots {
     ahead_.clear();
     for (int64_t id = oldest_id; id < next_id; ++id) {
       const int64_t cell = cell_of(id), before = id - back(cell);
-      Record& r = record(cell);
       set_back(cell, back(cell));
-      // If the step before it is no longer there, nobody will ask for more than that it was. Earlier versions did not save it.
-      if (before >= oldest_id || back(cell) == 0)
-        r.set_lead(lead_after(back(cell), before));
-      else if (r.lead() == 0)
-        r.set_lead(Record::kLong);
+      // Of steps that are no longer there nobody asks how they led here.
+      if (before >= oldest_id) record(cell).set_lead(lead_after(back(cell), before));
     }
   }
 
@@ -193,11 +195,12 @@ class Slots {
   }
   static PSER_INLINE int run_down_bits(uint64_t bits, int from) { return __builtin_clzll(~(bits << (63 - from))); }
 
-  // The lead of a step at this distance from the one before it in its episode.
-  int32_t lead_after(int32_t distance, int64_t before) const {
-    if (distance == 0) return 0;
-    const int32_t lead = distance == streams_ ? record(cell_of(before)).lead() : Record::kUneven;
-    return lead < Record::kLong ? lead + 1 : lead;
+  // The lead of a step at this distance from the one before it in its episode; 0: it is the first.
+  Lead lead_after(int32_t distance, int64_t before) const {
+    if (distance != streams_) return {0, distance == 0};
+    const Lead lead = record(cell_of(before)).lead();
+    const bool is_told = lead.steps < Lead::kMost;
+    return {lead.steps + is_told, lead.is_whole && is_told};
   }
 
   void link(int64_t id, int32_t distance) {
