@@ -215,6 +215,7 @@ def rmsprop(
     learning_rate: float,
     decay: float,
     eps: float,
+    eps_in_sqrt: bool,
     momentum: float,
 ) -> None: ...
 def convolve(

@@ -23,13 +23,15 @@ def flat(theta, gradient, sizes=()):
     )
 
 
-def restated(gradients, *, lr, decay, eps, momentum, centered):
+def restated(gradients, *, lr, decay, eps, eps_in_sqrt, momentum, centered):
     """θ after each gradient, from θ = 0, in float64."""
     theta = square = mean = velocity = np.zeros_like(gradients[0], np.float64)
     for g in gradients:
         square = decay * square + (1 - decay) * g**2
         mean = decay * mean + (1 - decay) * g if centered else mean
-        velocity = momentum * velocity + lr * g / np.sqrt(square - mean**2 + eps)
+        spread = square - mean**2
+        divisor = np.sqrt(spread + eps) if eps_in_sqrt else np.sqrt(spread) + eps
+        velocity = momentum * velocity + lr * g / divisor
         theta = theta - velocity
         yield theta
 
@@ -37,8 +39,10 @@ def restated(gradients, *, lr, decay, eps, momentum, centered):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # by the kernel; by PyTorch's operations
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_steps_equal_the_equations(dtype, centered, momentum):
-    settings = {"lr": 0.01, "decay": 0.95, "eps": 1e-5, "momentum": momentum, "centered": centered}
+@pytest.mark.parametrize(("eps", "eps_in_sqrt"), [(1e-5, True), (0.01, False)])
+def test_steps_equal_the_equations(dtype, centered, momentum, eps, eps_in_sqrt):
+    settings = {"lr": 0.01, "decay": 0.95, "momentum": momentum, "centered": centered}
+    settings |= {"eps": eps, "eps_in_sqrt": eps_in_sqrt}
     gradients = np.random.default_rng(0).normal(size=(20, 31))
     theta, gradient = torch.zeros(31, dtype=dtype), torch.zeros(31, dtype=dtype)
     optimizer = RMSProp(flat(theta, gradient), **settings)
@@ -61,6 +65,22 @@ def test_eps_is_inside_the_root():
     theta = torch.zeros(1)
     RMSProp(flat(theta, torch.full((1,), 1e-6)), lr=1.0, eps=1e-4).step()
     assert theta.item() == pytest.approx(-1e-6 / np.sqrt(1e-4), rel=1e-4)  # outside it would be -1e-6/1e-4
+
+
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_eps_beside_the_root_is_pytorchs_own_rule(centered, momentum):
+    rule = {"lr": 0.01, "eps": 0.01, "momentum": momentum, "centered": centered}
+    gradients = torch.randn(20, 31, generator=torch.Generator().manual_seed(0))
+    theirs, ours = torch.zeros(31, requires_grad=True), torch.zeros(31)
+    peer = torch.optim.RMSprop([theirs], alpha=0.95, **rule)
+    optimizer = RMSProp(flat(ours, torch.zeros(31)), decay=0.95, eps_in_sqrt=False, **rule)
+    for gradient in 0.02 * gradients:
+        optimizer.gradient.copy_(gradient)
+        optimizer.step()
+        theirs.grad = gradient.clone()
+        peer.step()
+    np.testing.assert_allclose(ours.numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

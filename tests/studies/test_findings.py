@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pser.studies import check, rainbow, report
+from pser.studies import check, epsilon, rainbow, report
 from pser.studies.findings import END, PAGES, START, all_results, render, with_summary, write_findings
 from pser.studies.results import results_of
 from pser.studies.telling import answer, probability_text, sentence
@@ -67,8 +67,9 @@ def test_rainbow_beside_dqn_is_told_by_means_and_by_tests():
 def test_the_published_moving_average_is_over_episodes():
     curve = [(10, 2, 1.0), (20, 0, 0.0), (30, 100, 3.0), (40, 1, 9.0)]
     assert check.smoothed_return(curve, 5) is None
-    assert check.smoothed_return(curve, 20) == 1.0
-    value = 1.0
+    value = 0.01 * 1.0
+    value = 0.99 * value + 0.01 * 1.0
+    assert check.smoothed_return(curve, 20) == pytest.approx(value)
     for _ in range(100):
         value = 0.99 * value + 0.01 * 3.0
     assert check.smoothed_return(curve, 30) == pytest.approx(value)
@@ -84,7 +85,7 @@ def test_the_check_counts_standard_errors_to_the_published_figures():
         one.train.update({"frames": frames, "return_count": [1000] * 2, "return_mean": [level] * 2})
     found = check.tell(results_of(study, made))
     assert "| minatar:breakout | uniform | 250,000 | 6.00 ± 0.58 (3) |" in found.details
-    assert "of 2 points our mean lies within two standard errors" in found.sentence
+    assert re.fullmatch(r"Our mean lies within two standard errors .* at \d of 2 points.*", found.sentence)
     single = records(study, {"uniform": [5.0]})
     assert check.tell(results_of(study, single)).sentence.startswith("Not known yet")
 
@@ -122,3 +123,16 @@ def test_findings_are_written_where_the_pages_are(tmp_path):
     written = write_findings(tmp_path)
     assert [path.name for path in written] == ["findings-training.md", "choosing.md"]
     assert "0 of" in written[0].read_text()
+
+
+def test_either_place_of_epsilon_is_compared_with_the_published_figures():
+    study = epsilon.STUDY.only(games=["minatar:breakout"])
+    made = records(study, {"uniform-beside": [6.0, 7.0, 8.0], "uniform-inside": [1.0, 1.1, 1.2]})
+    for one in made.values():
+        level = one.train["return_mean"][0]
+        one.train.update({"frames": [500_000], "return_count": [1000], "return_mean": [level]})
+    found = epsilon.tell(results_of(study, made))
+    assert "with ε = 0.01 beside the root at 1 of 1 points, and" in found.sentence
+    assert "inside the root at 0 of 1 points (the furthest is -" in found.sentence
+    assert found.details.count("| minatar:breakout | uniform-") == 2
+    assert epsilon.tell(results_of(study, {})).sentence.startswith("Not known yet")

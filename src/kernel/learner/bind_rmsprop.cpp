@@ -33,16 +33,16 @@ void bind_rmsprop(nb::module_& m) {
   m.def(
       "rmsprop",
       [](nb::handle theta, nb::handle gradient, nb::handle square, nb::handle mean, nb::handle velocity, float learning_rate,
-         float decay, float eps, float momentum) {
+         float decay, float eps, bool eps_in_sqrt, float momentum) {
         const Floats parameters(theta, true, -1);
         const int64_t count = parameters.count();
         const Floats g(gradient, false, count), s(square, true, count), e(mean, true, count), v(velocity, true, count);
         nb::gil_scoped_release released;
-        rmsprop({learning_rate, decay, eps, momentum}, count, parameters.values(), g.values(), s.values(), e.values(),
-                v.values());
+        const RmsProp rule{learning_rate, decay, eps_in_sqrt ? eps : 0.0f, eps_in_sqrt ? 0.0f : eps, momentum};
+        rmsprop(rule, count, parameters.values(), g.values(), s.values(), e.values(), v.values());
       },
       "theta"_a, "gradient"_a, "square"_a, "mean"_a.none(), "velocity"_a.none(), nb::kw_only(), "learning_rate"_a, "decay"_a,
-      "eps"_a, "momentum"_a);
+      "eps"_a, "eps_in_sqrt"_a, "momentum"_a);
 }
 
 }  // namespace pser

@@ -23,7 +23,7 @@ PSER_INLINE void pass(const RmsProp rule, int64_t count, float* __restrict theta
       spread -= m * m;
       spread = spread > 0.0f ? spread : 0.0f;  // rounding could make it negative
     }
-    float step = rule.learning_rate * g / std::sqrt(spread + rule.eps);
+    float step = rule.learning_rate * g / (std::sqrt(spread + rule.eps) + rule.eps_beside);
     if (kMomentum) {
       step += rule.momentum * velocity[i];
       velocity[i] = step;

@@ -69,6 +69,7 @@ def build_optimizer(settings: OptimizerSettings, flat: FlatParameters) -> Optimi
         lr=settings.learning_rate,
         decay=settings.rms_decay,
         eps=settings.optimizer_eps,
+        eps_in_sqrt=settings.eps_in_sqrt,
         momentum=settings.momentum,
         centered=settings.centered,
     )

@@ -196,8 +196,9 @@ def minatar(env: str) -> TrainSettings:
             target_period_steps=1_000,
             dueling_shared=True,  # where dueling is on: as in Obando-Ceron and Castro 2021, and half the time
         ),
-        # PyTorch's ε of 0.01 outside the root bounds the divisor by 0.01 from below; so does 1e-4 inside it.
-        optimizer=OptimizerSettings(learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=1e-4, centered=True),
+        optimizer=OptimizerSettings(
+            learning_rate=2.5e-4, rms_decay=0.95, optimizer_eps=0.01, eps_in_sqrt=False, centered=True
+        ),
         exploration=ExplorationSettings(epsilon_end=0.1, epsilon_decay_steps=100_000),
         evaluation=EvaluationSettings(
             eval_period_frames=50_000, eval_episodes=30, eval_epsilon=0.001, eval_noop_max=0, eval_num_envs=10
@@ -206,9 +207,14 @@ def minatar(env: str) -> TrainSettings:
     )
 
 
+LONGER_STEPS_ON_MINATAR = {"optimizer_eps": 1e-4, "eps_in_sqrt": True}
+"""ε inside RMSProp's root: the divisor is at least 0.01, as with 0.01 beside it, and smaller by up to a factor √2."""
+
+
 def minatar_fast(env: str) -> TrainSettings:
-    """MinAtar in minutes: eight environments, one update per four frames, 500,000 frames."""
-    return minatar(env).override({"num_envs": 8, "update_period_steps": 4, "budget_frames": 500_000})
+    """MinAtar in minutes: eight environments, one update per four frames, longer steps, 500,000 frames."""
+    faster = {"num_envs": 8, "update_period_steps": 4, "budget_frames": 500_000}
+    return minatar(env).override({**LONGER_STEPS_ON_MINATAR, **faster})
 
 
 def rainbow_minatar(env: str) -> TrainSettings:

@@ -1,4 +1,4 @@
-"""RMSProp with ε inside the square root, as DQN's authors use it (PyTorch's puts it outside)."""
+"""RMSProp with ε inside the square root, as DQN's authors use it, or beside it, as PyTorch's own has it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from pser.learner.flat import FlatParameters
 class RMSProp:
     """θ ← θ − v with v = momentum·v + lr·g / √(E[g²] − E[g]² + ε) (Graves 2013, Eqs. 38–41).
 
-    Not centered: without E[g]².
+    Not centered: without E[g]². Not in the root: divided by √(E[g²] − E[g]²) + ε.
     """
 
     def __init__(
@@ -24,11 +24,12 @@ class RMSProp:
         lr: float,
         decay: float = 0.95,
         eps: float = 1e-5,
+        eps_in_sqrt: bool = True,
         momentum: float = 0.0,
         centered: bool = True,
     ) -> None:
         self.flat, self.theta, self.gradient = flat, flat.values.detach(), flat.gradients
-        self.lr, self.decay, self.eps, self.momentum = lr, decay, eps, momentum
+        self.lr, self.decay, self.eps, self.eps_in_sqrt, self.momentum = lr, decay, eps, eps_in_sqrt, momentum
         self.square = torch.zeros_like(self.theta)
         self.mean = torch.zeros_like(self.theta) if centered else None
         self.velocity = torch.zeros_like(self.theta) if momentum else None
@@ -54,7 +55,12 @@ class RMSProp:
 
     def _in_kernel(self, *arrays: Any) -> None:
         _kernel.rmsprop(
-            *arrays, learning_rate=self.lr, decay=self.decay, eps=self.eps, momentum=self.momentum
+            *arrays,
+            learning_rate=self.lr,
+            decay=self.decay,
+            eps=self.eps,
+            eps_in_sqrt=self.eps_in_sqrt,
+            momentum=self.momentum,
         )
 
     @torch.no_grad()
@@ -65,7 +71,8 @@ class RMSProp:
         if self.mean is not None:
             self.mean.lerp_(gradient, blend)
             spread = (self.square - self.mean * self.mean).clamp_(min=0)  # rounding could make it negative
-        step = self.lr * gradient / (spread + self.eps).sqrt_()
+        root = (spread + self.eps).sqrt_() if self.eps_in_sqrt else spread.sqrt().add_(self.eps)
+        step = self.lr * gradient / root
         if self.velocity is not None:
             step = self.velocity.mul_(self.momentum).add_(step)
         self.theta.sub_(step)

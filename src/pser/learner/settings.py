@@ -181,7 +181,7 @@ class OptimizerSettings:
     """The rule that turns gradients into steps."""
 
     optimizer: Literal["rmsprop", "adam"] = "rmsprop"
-    """RMSProp with eps inside the square root, or Adam."""
+    """RMSProp or Adam."""
     learning_rate: float = 2.5e-4
     """Step size."""
     rms_decay: float = 0.95
@@ -191,7 +191,9 @@ class OptimizerSettings:
     momentum: float = 0.0
     """RMSProp: momentum of the steps."""
     optimizer_eps: float = 1e-5
-    """RMSProp: added inside the square root. Adam: added to the denominator."""
+    """What keeps the divisor from 0. Adam: added to the denominator."""
+    eps_in_sqrt: bool = True
+    """RMSProp: optimizer_eps stands inside the square root (DQN's authors), not beside it (PyTorch)."""
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "optimizer_eps"):

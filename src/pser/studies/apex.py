@@ -1,5 +1,6 @@
 """Does Ape-X on Ray learn what it learns in one process, and is it better with PSER than with PER?"""
 
+from pser.learner.presets import LONGER_STEPS_ON_MINATAR
 from pser.studies.study import Arm, Contrast, Game, Study
 
 ON_RAY = {
@@ -26,6 +27,7 @@ STUDY = Study(
     seeds=2,
     settings={
         # The apex preset, with batches, memory and periods of MinAtar; eight samples per insert, as there.
+        **LONGER_STEPS_ON_MINATAR,
         "num_envs": 8,
         "batch_size": 32,
         "update_period_steps": 4,

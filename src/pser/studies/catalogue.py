@@ -9,6 +9,7 @@ from pser.studies.study import Study
 
 NAMES = (
     "check",
+    "epsilon",
     "chain",
     "minatar",
     "beta",

@@ -1,7 +1,8 @@
 """Are we right? The trainer beside published learning curves of the same set-up."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 
 from pser.analysis.markdown import table
@@ -24,59 +25,84 @@ NEAR = 2.0
 def smoothed_return(curve: Curve, frames: int) -> float | None:
     """The moving average over episodes, as the published curves have it, at so many frames.
 
-    e ← 0.99·e + 0.01·R for each episode's return R; the n episodes of one logged interval count as n times their mean.
+    e ← 0.99·e + 0.01·R for each episode's return R, from 0; the n episodes of one logged interval count as n times
+    their mean.
     """
-    value = None
-    for end, count, average in curve:
-        if end > frames:
-            break
-        if count:
-            kept = SMOOTHING**count if value is not None else 0.0
-            value = kept * (value or 0.0) + (1.0 - kept) * average
-    return value
+    before = [(count, average) for end, count, average in curve if end <= frames and count]
+    value = 0.0
+    for count, average in before:
+        kept = SMOOTHING**count
+        value = kept * value + (1.0 - kept) * average
+    return value if before else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Our means beside the published ones."""
+
+    rows: list[list[str]]
+    distances: list[float]
+    """How many standard errors (of the difference) each of ours lies above the published one, where that is known."""
+
+    def page(self) -> str:
+        """The table."""
+        header = [
+            "game",
+            "arm",
+            "frames",
+            "ours ± standard error (seeds)",
+            "published",
+            "standard errors apart",
+        ]
+        return table(header, self.rows) if self.rows else ""
+
+    def near(self) -> str:
+        """How many are called alike."""
+        near = sum(abs(distance) <= NEAR for distance in self.distances)
+        furthest = (
+            ""
+            if near == len(self.distances)
+            else f" (the furthest is {max(self.distances, key=abs):+.1f} away)"
+        )
+        return f"{near} of {len(self.distances)} points{furthest}"
+
+
+def compare(results: Results, published_name: Mapping[str, str]) -> Comparison:
+    """The arms of a study, as the published figures call them, beside these."""
+    rows, distances = [], []
+    for game in results.study.games:
+        for figures in published_figures(game.env):
+            for arm in [arm for arm, name in published_name.items() if name == figures.agent]:
+                for frames in AT_FRAMES:
+                    ours = _ours(results, game, arm, frames)
+                    if not ours:
+                        continue
+                    (at,) = [index for index, known in enumerate(figures.frames) if known == frames]
+                    published, error = float(figures.mean[at]), float(figures.high[at] - figures.mean[at])
+                    told, apart = f"{ours[0]:.2f} (1)", "–"
+                    if len(ours) > 1:
+                        own_error = stdev(ours) / math.sqrt(len(ours))
+                        distances.append((mean(ours) - published) / math.hypot(own_error, error))
+                        told, apart = (
+                            f"{mean(ours):.2f} ± {own_error:.2f} ({len(ours)})",
+                            f"{distances[-1]:+.1f}",
+                        )
+                    rows.append([game.env, arm, f"{frames:,}", told, f"{published:.2f} ± {error:.2f}", apart])
+    return Comparison(rows, distances)
 
 
 def tell(results: Results) -> Told:
     """Ours beside the published figures: how many standard errors apart."""
-    rows, apart = [], []
-    for game in results.study.games:
-        for figures in published_figures(game.env):
-            arm = next((arm for arm, name in PUBLISHED.items() if name == figures.agent), None)
-            for frames in AT_FRAMES:
-                ours = _ours(results, game, arm, frames)
-                if arm is None or not ours:
-                    continue
-                (at,) = [index for index, known in enumerate(figures.frames) if known == frames]
-                published, error = float(figures.mean[at]), float(figures.high[at] - figures.mean[at])
-                own_error = stdev(ours) / math.sqrt(len(ours)) if len(ours) > 1 else math.nan
-                distance = (mean(ours) - published) / math.hypot(own_error, error)
-                apart.append(distance)
-                rows.append(
-                    [
-                        game.env,
-                        arm,
-                        f"{frames:,}",
-                        f"{mean(ours):.2f} ± {own_error:.2f} ({len(ours)})"
-                        if len(ours) > 1
-                        else f"{ours[0]:.2f} (1)",
-                        f"{published:.2f} ± {error:.2f}",
-                        "–" if math.isnan(distance) else f"{distance:+.1f}",
-                    ]
-                )
-    known = [distance for distance in apart if not math.isnan(distance)]
-    near = sum(abs(distance) <= NEAR for distance in known)
-    if not known:
-        sentence = "Not known yet: a standard error needs two seeds."
-    else:
-        sentence = (
-            f"At {near} of {len(known)} points our mean lies within two standard errors of the published one"
-            f"{'' if near == len(known) else f'; the furthest is {max(known, key=abs):+.1f} away'}."
-        )
-    header = ["game", "arm", "frames", "ours ± standard error (seeds)", "published", "standard errors apart"]
-    return Told(sentence, table(header, rows))
+    comparison = compare(results, PUBLISHED)
+    if not comparison.distances:
+        return Told("Not known yet: a standard error needs two seeds.", comparison.page())
+    return Told(
+        f"Our mean lies within two standard errors of the published one at {comparison.near()}.",
+        comparison.page(),
+    )
 
 
-def _ours(results: Results, game: Game, arm: str | None, frames: int) -> Sequence[float]:
+def _ours(results: Results, game: Game, arm: str, frames: int) -> Sequence[float]:
     values = [
         smoothed_return(record.curve, frames)
         for record in results.records.values()

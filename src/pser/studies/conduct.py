@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pser.errors import PserError
-from pser.learner.settings_json import to_json
+from pser.learner.settings import TrainSettings
+from pser.learner.settings_json import from_json, to_json
 from pser.run.executor import Executor
 from pser.run.grid import carry_out, refuse_other_settings
 from pser.run.job import Job
@@ -77,13 +78,13 @@ def conduct(
 
 def _take_over(study: Study, run: Planned, place: Place) -> bool:
     """Whether a study beside this one has made the run; then it is kept here too."""
-    settings = to_json(study.settings_of(run))
+    settings = _without_spelling(study.settings_of(run))
     for path in sorted(place.kept.parent.glob(f"*/{run.game.folder}/*/seed-{run.seed}.json")):
         if path.is_relative_to(place.kept):
             continue
         record = read_record(path)
         same_engine = record.engine == run.arm.engine
-        if same_engine and _without_spelling(record.settings) == _without_spelling(settings):
+        if same_engine and _without_spelling(from_json(record.settings)) == settings:
             origin = record.shared_from or record.study
             replace(record, study=study.name, arm=run.arm.name, shared_from=origin).write(place.record(run))
             print(f"{run.name}: taken over from {origin}", flush=True)
@@ -91,9 +92,10 @@ def _take_over(study: Study, run: Planned, place: Place) -> bool:
     return False
 
 
-def _without_spelling(settings: dict[str, Any]) -> dict[str, Any]:
+def _without_spelling(settings: TrainSettings) -> dict[str, Any]:
     """Settings without the game's name, which can be spelled in several ways."""
-    return {**settings, "game": {**settings["game"], "env": None}}
+    plain = to_json(settings)
+    return {**plain, "game": {**plain["game"], "env": None}}
 
 
 def _job(study: Study, run: Planned, place: Place, command: str) -> Job:

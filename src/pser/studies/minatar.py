@@ -1,9 +1,11 @@
 """Does PSER help? Five MinAtar games, and the controls that tell its parts from each other."""
 
+from pser.learner.presets import LONGER_STEPS_ON_MINATAR
 from pser.studies import arms
 from pser.studies.study import Contrast, Game, Study
 
 FAST = {
+    **LONGER_STEPS_ON_MINATAR,
     "num_envs": 8,
     "update_period_steps": 4,
     "alpha": 0.6,
@@ -12,7 +14,8 @@ FAST = {
     "checkpoint_period_frames": 50_000,
     "tensorboard": False,
 }
-"""Eight environments, one update per four frames: a third of the time of the usual MinAtar set-up.
+"""Eight environments, one update per four frames: a third of the time of the usual MinAtar set-up; and longer steps,
+for there are few of them (`epsilon` compares).
 
 The target network is copied every 1,000 frames, as there. Seven first runs, one seed of Breakout with a copy every
 4,000, are not kept: PER ended near 4 with it, and near 5 with 1,000.
