@@ -8,6 +8,8 @@ from pser.learner.presets import preset_settings
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.declaration import declaration
 from pser.studies.figures import looks
+from pser.studies.report import shown_games
+from pser.studies.results import results_of
 from pser.studies.study import Arm, Contrast, Game, Planned
 
 from .synthetic import records, small_study
@@ -165,3 +167,12 @@ def test_each_ablation_lacks_one_part_of_rainbow():
     of = {arm.name: parts_of(study.settings_of(Planned(study.games[0], arm, 0))) for arm in study.arms}
     assert of.pop("rainbow") == frozenset(PARTS)
     assert of == {f"no-{part}": frozenset(PARTS) - {part} for part in PARTS}
+
+
+def test_games_without_runs_have_no_panel():
+    study = small_study()
+    made = records(study, {"pser": [5], "uniform": [1]})
+    first = study.games[0].env
+    only = {path: one for path, one in made.items() if one.env == first}
+    assert [game.env for game in shown_games(results_of(study, only))] == [first]
+    assert shown_games(results_of(study, {})) == list(study.games)

@@ -9,7 +9,7 @@ from pser.analysis.colours import PALETTE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
 from pser.analysis.style import count_frames, new_grid, save
-from pser.studies.report import shown_arms
+from pser.studies.report import short_name, shown_arms, shown_games
 from pser.studies.results import Results
 from pser.studies.study import Arm
 
@@ -35,7 +35,7 @@ def looks(arms: Sequence[Arm]) -> dict[str, tuple[str, str]]:
 
 
 def _curves(results: Results, folder: Path) -> list[Path]:
-    games, arms = results.study.games, shown_arms(results)
+    games, arms = shown_games(results), shown_arms(results)
     styles = looks(arms)
     figure, panels = new_grid(len(games), 3, 3.6, 2.6)
     for game, axes in zip(games, panels, strict=True):
@@ -56,7 +56,7 @@ def _curves(results: Results, folder: Path) -> list[Path]:
             if curve is not None:
                 colour, line = styles[arm.name]
                 axes.plot(shared_frames(series), curve.mean, line, color=colour, lw=1.2, label=arm.name)
-        axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
+        axes.set_title(short_name(game.env))
         axes.set_xlabel("frames")
         count_frames(axes)
     panels[0].set_ylabel("training return\n(mean over seeds)")
@@ -73,7 +73,7 @@ def _curves(results: Results, folder: Path) -> list[Path]:
 def _measures(results: Results, folder: Path) -> list[Path]:
     """A dot a run, a bar at the mean."""
     styles = looks(shown_arms(results))
-    games, arms = results.study.games, shown_arms(results)
+    games, arms = shown_games(results), shown_arms(results)
     figure, panels = new_grid(len(games), 3, 3.6, 0.5 + 0.22 * len(arms) + 0.6)
     for game, axes in zip(games, panels, strict=True):
         for number, arm in enumerate(arms):
@@ -84,7 +84,7 @@ def _measures(results: Results, folder: Path) -> list[Path]:
                 axes.plot([cell.mean], [number], "|", ms=12, mew=2, color=colour)
         axes.set_yticks(range(len(arms)), [arm.name for arm in arms], fontsize=7)
         axes.set_ylim(len(arms) - 0.5, -0.5)
-        axes.set_title(game.env.rpartition(":")[2].removeprefix("pser/"))
+        axes.set_title(short_name(game.env))
         axes.set_xlabel("measure of a run")
         axes.grid(True, axis="x")
     return save(figure, folder, "measures")

@@ -11,7 +11,7 @@ from pser.studies.declaration import TEST
 from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
 from pser.studies.sources import source_table
-from pser.studies.study import Arm, Contrast, Study
+from pser.studies.study import Arm, Contrast, Game, Study
 from pser.studies.telling import answer, probability_text
 
 
@@ -139,6 +139,12 @@ def shown_arms(results: Results) -> list[Arm]:
     """The arms that have runs; all of them as long as none has."""
     with_runs = {record.arm for record in results.records.values()}
     return [arm for arm in results.study.arms if arm.name in with_runs or not with_runs]
+
+
+def shown_games(results: Results) -> list[Game]:
+    """The games that have runs; all of them as long as none has."""
+    with_runs = {record.env.casefold() for record in results.records.values()}
+    return [game for game in results.study.games if game.env.casefold() in with_runs or not with_runs]
 
 
 def short_name(env: str) -> str:
