@@ -10,10 +10,13 @@ from pser.studies.declaration import TEST
 from pser.studies.report import measure_table, progress, take_off_table
 from pser.studies.results import Results, results_of
 from pser.studies.sources import source_table
+from pser.studies.standing import best_told, standing_table
 from pser.studies.telling import answer, sentence
 
 START, END = "<!-- findings from training: start -->", "<!-- findings from training: end -->"
 """Between these lines other pages carry the summary."""
+ADVISING = ("chain", "minatar")
+"""Studies that compare what a user may choose from."""
 
 
 def all_results(folder: Path, names: Sequence[str] = NAMES) -> dict[str, Results]:
@@ -70,6 +73,9 @@ def _section(name: str, results: Results) -> str:
         if study.tell is not None:
             parts.append(study.tell(results).details)
         parts.append(measure_table(results))
+        ranked = standing_table(results)
+        if ranked:
+            parts += ["Which ranks highest:", ranked]
         if any(cell.taken_off for cell in results.cells.values()):
             parts += ["Runs that took off:", take_off_table(results)]
         sources = source_table(results)
@@ -86,6 +92,9 @@ def with_summary(text: str, found: Mapping[str, Results], link: str) -> str:
     _, _, after = rest.partition(END)
     begun = {name: results for name, results in found.items() if results.records}
     parts = [summary_table(begun, link)] if begun else []
+    best = [f"- `{name}`: {told}" for name in ADVISING if name in begun and (told := best_told(begun[name]))]
+    if best:
+        parts.append("\n".join(best) + "\n")
     waiting = [f"[`{name}`]({link}#{name})" for name in found if name not in begun]
     if waiting:
         parts.append(f"Declared, without a run so far: {', '.join(waiting)}.\n")

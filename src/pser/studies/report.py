@@ -11,6 +11,7 @@ from pser.studies.declaration import TEST
 from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
 from pser.studies.sources import source_table
+from pser.studies.standing import STANDING, standing_table
 from pser.studies.study import Arm, Contrast, Game, Study
 from pser.studies.telling import answer, probability_text
 
@@ -71,6 +72,9 @@ def render(results: Results, figures: list[str]) -> str:
         measure_table(results),
         "Mean ± standard error over seeds (number of seeds); – where no run has finished.",
     ]
+    ranked = standing_table(results)
+    if ranked:
+        parts += ["### Which ranks highest", ranked, STANDING]
     if any(cell.taken_off for cell in results.cells.values()):
         parts += ["### Runs that took off", take_off_table(results), TAKE_OFF]
     sources = source_table(results)

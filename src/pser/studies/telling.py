@@ -26,6 +26,8 @@ def answer(results: Results) -> str:
 
 def of_contrasts(results: Results) -> str:
     """What the tests of the declared contrasts say, in one sentence."""
+    if not results.study.contrasts:
+        return "No comparison is declared: see the measures."
     shown = [tested for tested in results.tested if tested.corrected < SHOWN]
     open_ = [tested for tested in results.tested if tested.verdict == "too few runs"]
     untested = len(results.study.contrasts) - len(results.tested)
