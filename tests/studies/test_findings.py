@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from pser.studies import check, epsilon, rainbow, report
-from pser.studies.findings import END, PAGES, START, all_results, render, with_summary, write_findings
+from pser.studies.findings import (
+    END,
+    PAGES,
+    START,
+    all_results,
+    in_full,
+    put_between_marks,
+    render,
+    write_findings,
+)
 from pser.studies.results import results_of
 from pser.studies.telling import answer, probability_text, sentence
 
@@ -93,22 +102,22 @@ def test_the_check_counts_standard_errors_to_the_published_figures():
 def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
     found = {"small": told({"pser": [5], "uniform": [1]}), "other": told({})}
     page = f"before\n{START}\nstale\n{END}\nafter\n"
-    new = with_summary(page, found, "there.md")
+    new = put_between_marks(page, in_full(found, "there.md"))
     assert new.startswith(f"before\n{START}\n\n| study |")
     assert new.endswith(f"{END}\nafter\n")
     assert "stale" not in new
     assert "[`small`](there.md#small) |" in new
     assert "without a run so far: [`other`](there.md#other)." in new
-    assert with_summary(new, found, "there.md") == new
+    assert put_between_marks(new, in_full(found, "there.md")) == new
 
 
 def test_the_pages_in_the_repository_are_what_the_records_say():
     found = all_results(ROOT / "results" / "studies")
     assert (ROOT / "docs" / "findings-training.md").read_text() == render(found)
-    for name, link in PAGES.items():
+    for name, summarize in PAGES.items():
         text = (ROOT / name).read_text()
         assert START in text
-        assert with_summary(text, found, link) == text
+        assert put_between_marks(text, summarize(found)) == text
 
 
 def test_the_records_stay_small():

@@ -1,12 +1,13 @@
 """The page of findings from training: every study's question, answer, certainty and cost, from the records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import TEST
+from pser.studies.pooled import POOLED, pooled_table
 from pser.studies.report import measure_table, progress, take_off_table
 from pser.studies.results import Results, results_of
 from pser.studies.sources import source_table
@@ -41,7 +42,15 @@ def summary_table(found: Mapping[str, Results], link: str = "") -> str:
 
 def render(found: Mapping[str, Results]) -> str:
     """The page, in Markdown."""
-    parts = [HEAD, summary_table(found), *(_section(name, results) for name, results in found.items())]
+    short = pooled_table(found)
+    in_short = ["## In short", POOLED, short] if short else []
+    parts = [
+        HEAD,
+        *in_short,
+        "## Studies",
+        summary_table(found),
+        *(_section(name, results) for name, results in found.items()),
+    ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -86,23 +95,36 @@ def _section(name: str, results: Results) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def with_summary(text: str, found: Mapping[str, Results], link: str) -> str:
+def in_short(found: Mapping[str, Results]) -> str:
+    """The questions that studies answer together, and which arms rank highest."""
+    short = pooled_table(found)
+    best = [f"- `{name}`: {told}" for name in ADVISING if name in found and (told := best_told(found[name]))]
+    parts = [POOLED, short] if short else []
+    return "\n\n".join([*parts, "\n".join(best)]).strip()
+
+
+def in_full(found: Mapping[str, Results], link: str) -> str:
+    """The same, and what each study says."""
+    begun = {name: results for name, results in found.items() if results.records}
+    parts = [in_short(found), summary_table(begun, link) if begun else ""]
+    waiting = [f"[`{name}`]({link}#{name})" for name in found if name not in begun]
+    if waiting:
+        parts.append(f"Declared, without a run so far: {', '.join(waiting)}.")
+    return "\n\n".join(part.strip() for part in parts if part)
+
+
+def put_between_marks(text: str, summary: str) -> str:
     """A page with the summary put between its two marks."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    begun = {name: results for name, results in found.items() if results.records}
-    parts = [summary_table(begun, link)] if begun else []
-    best = [f"- `{name}`: {told}" for name in ADVISING if name in begun and (told := best_told(begun[name]))]
-    if best:
-        parts.append("\n".join(best) + "\n")
-    waiting = [f"[`{name}`]({link}#{name})" for name in found if name not in begun]
-    if waiting:
-        parts.append(f"Declared, without a run so far: {', '.join(waiting)}.\n")
-    return f"{before}{START}\n\n{chr(10).join(parts)}\n{END}{after}"
+    return f"{before}{START}\n\n{summary}\n\n{END}{after}"
 
 
-PAGES = {"README.md": "docs/findings-training.md", "docs/how-to/choosing.md": "../findings-training.md"}
-"""Pages that carry the summary → how they link to the findings."""
+PAGES: dict[str, Callable[[Mapping[str, Results]], str]] = {
+    "README.md": in_short,
+    "docs/how-to/choosing.md": lambda found: in_full(found, "../findings-training.md"),
+}
+"""Pages that carry a summary → what they say."""
 
 
 def write_findings(root: Path) -> list[Path]:
@@ -111,9 +133,9 @@ def write_findings(root: Path) -> list[Path]:
     page = root / "docs" / "findings-training.md"
     page.write_text(render(found))
     written = [page]
-    for name, link in PAGES.items():
+    for name, summarize in PAGES.items():
         text = (root / name).read_text()
         if START in text:
-            (root / name).write_text(with_summary(text, found, link))
+            (root / name).write_text(put_between_marks(text, summarize(found)))
             written.append(root / name)
     return written

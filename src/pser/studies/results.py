@@ -1,7 +1,7 @@
 """What a study's records say: the measure of each arm on each game, and the declared contrasts tested."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from pser.studies.record import Record
 from pser.studies.study import Arm, Contrast, Game, Study
 
 FloatArray = NDArray[np.float64]
+Stratum = tuple[str, FloatArray, FloatArray]
+"""Name of a game, and the measures of the runs on either side."""
 SHOWN = 0.05
 """Corrected p-values below this call a difference shown."""
 PERMUTATIONS, RESAMPLES, SEED = 20_000, 2_000, 0
@@ -59,7 +61,7 @@ class Tested:
     """That a run of the arm scores higher than one of the other, averaged over games."""
     p_value: float
     corrected: float
-    """Holm's correction over all tested contrasts of the study."""
+    """Holm's correction over all contrasts that are tested together."""
     smallest: float
     """The p-value of a clean sweep, before correction: what these seeds can prove at best."""
 
@@ -135,34 +137,44 @@ def _cell(study: Study, game: Game, arm: Arm, records: Sequence[Record]) -> Cell
 
 def _tested(study: Study, cells: Mapping[tuple[str, str], Cell]) -> list[Tested]:
     rng = np.random.default_rng(SEED)
-    found = []
-    for contrast in study.contrasts:
-        pairs = [
-            (game.env, cells[game.env, contrast.arm].values, cells[game.env, contrast.against].values)
-            for game in study.games
-        ]
-        pairs = [(env, x, y) for env, x, y in pairs if len(x) and len(y)]
-        if not pairs:
-            continue
-        xs, ys = [x for _, x, _ in pairs], [y for _, _, y in pairs]
-        p_value = permutation_p_value(xs, ys, rng, permutations=PERMUTATIONS)
-        probability = improvement_interval(xs, ys, rng, resamples=RESAMPLES)
-        found.append((contrast, pairs, probability, p_value, min(1.0, 2 / arrangements(xs, ys))))
-    corrected = holm([p_value for _, _, _, p_value, _ in found])
-    return [
-        Tested(
-            contrast=contrast,
-            games=tuple(env for env, _, _ in pairs),
-            seeds=min(min(len(x), len(y)) for _, x, y in pairs),
-            runs=sum(len(x) + len(y) for _, x, y in pairs),
-            wins=sum(x.mean() > y.mean() for _, x, y in pairs),
-            probability=probability,
-            p_value=p_value,
-            corrected=after,
-            smallest=smallest,
+    probed = [
+        probe(
+            contrast,
+            [
+                (game.env, cells[game.env, contrast.arm].values, cells[game.env, contrast.against].values)
+                for game in study.games
+            ],
+            rng,
         )
-        for (contrast, pairs, probability, p_value, smallest), after in zip(found, corrected, strict=True)
+        for contrast in study.contrasts
     ]
+    return correct([tested for tested in probed if tested is not None])
+
+
+def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generator) -> Tested | None:
+    """The contrast tested, its p-value not yet corrected; None if no stratum has runs of both sides."""
+    both = [(name, x, y) for name, x, y in strata if len(x) and len(y)]
+    if not both:
+        return None
+    xs, ys = [x for _, x, _ in both], [y for _, _, y in both]
+    p_value = permutation_p_value(xs, ys, rng, permutations=PERMUTATIONS)
+    return Tested(
+        contrast=contrast,
+        games=tuple(name for name, _, _ in both),
+        seeds=min(min(len(x), len(y)) for _, x, y in both),
+        runs=sum(len(x) + len(y) for _, x, y in both),
+        wins=sum(x.mean() > y.mean() for _, x, y in both),
+        probability=improvement_interval(xs, ys, rng, resamples=RESAMPLES),
+        p_value=p_value,
+        corrected=p_value,
+        smallest=min(1.0, 2 / arrangements(xs, ys)),
+    )
+
+
+def correct(tested: Sequence[Tested]) -> list[Tested]:
+    """The same with p-values corrected for being looked at together (Holm)."""
+    corrected = holm([one.p_value for one in tested])
+    return [replace(one, corrected=after) for one, after in zip(tested, corrected, strict=True)]
 
 
 def _notes(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]) -> list[str]:

@@ -71,6 +71,13 @@ def sentence(tested: Tested) -> str:
     return f"No difference shown: {told} ({scope})."
 
 
+def verdict_text(tested: Tested) -> str:
+    """Yes, no, or what is not known, in few words."""
+    return {"higher": "yes", "lower": "no, the reverse", "too few runs": "not known yet"}.get(
+        tested.verdict, tested.verdict
+    )
+
+
 def probability_text(tested: Tested) -> str:
     """The probability of a higher score, and its interval where these runs can give one.
 

@@ -1,0 +1,73 @@
+"""Questions that several studies answer together."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pser.analysis.statistics.permutation import permutation_p_value
+from pser.studies import pooled
+from pser.studies.catalogue import find_study
+from pser.studies.findings import in_full, in_short, render
+from pser.studies.pooled import QUESTIONS, Question, pooled_table
+from pser.studies.results import results_of
+from pser.studies.study import Arm
+
+from .synthetic import records, small_study
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.asks)
+def test_each_names_arms_of_its_studies_and_counts_a_run_once(question):
+    named = [(study, arm) for study, *arms in question.pairs for arm in arms]
+    assert len(set(named)) == len(named)
+    for study, arm in named:
+        assert arm in [declared.name for declared in find_study(study).arms]
+
+
+def found_of(monkeypatch, levels, more):
+    """Two studies, one with two arms and one with two pairs, and a question over all of them."""
+    first = small_study()
+    other = small_study(
+        arms=tuple(Arm(name=name, about=name, settings={"replay": "pser"}) for name in ("a", "b", "c", "d")),
+        contrasts=(),
+    )
+    question = Question(
+        asks="Does it help?",
+        pairs=(("first", "pser", "uniform"), ("other", "a", "b"), ("other", "c", "d")),
+    )
+    monkeypatch.setattr(pooled, "QUESTIONS", (question, replace(question, asks="Again?")))
+    return {
+        "first": results_of(first, records(first, levels)),
+        "other": results_of(other, records(other, more)),
+    }
+
+
+def test_all_games_of_all_pairs_are_one_test_corrected_with_the_others(monkeypatch):
+    found = found_of(
+        monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, {"a": [3, 4], "b": [1, 2], "c": [1, 2], "d": [3, 4]}
+    )
+    tested, again = pooled.pooled(found)
+    assert (len(tested.games), tested.wins, tested.runs) == (6, 4, 24)
+    assert tested.probability.value == pytest.approx(4 / 6)
+    high, low = np.array([3.0, 4.0]), np.array([1.0, 2.0])
+    sides = [high] * 4 + [low] * 2, [low] * 4 + [high] * 2
+    assert tested.p_value == permutation_p_value(*sides, np.random.default_rng(0), permutations=20_000)
+    assert tested.corrected == again.corrected == min(1.0, 2 * tested.p_value)
+
+
+def test_a_pair_without_runs_is_left_out_and_so_is_a_question(monkeypatch):
+    found = found_of(monkeypatch, {}, {"a": [3, 4], "b": [1, 2], "c": [5]})
+    assert len(pooled.pooled(found)[0].games) == 2
+    assert pooled_table({"first": found["first"]}) == ""
+    assert in_short({"first": found["first"]}) == ""
+    assert "## In short" not in render({"first": found["first"]})
+
+
+def test_pages_have_a_line_a_question(monkeypatch):
+    more = {"a": [3, 4], "b": [1, 2], "c": [3, 4], "d": [1, 2]}
+    found = found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more)
+    (line,) = [line for line in pooled_table(found).splitlines() if "Does it help?" in line]
+    assert re.fullmatch(r"\| Does it help\? \| yes \| 1.00 \| 0.000\d* \| 6 of 6 \| 24 \|", line)
+    for page in (render(found), in_short(found), in_full(found, "there.md")):
+        assert line in page
