@@ -88,6 +88,19 @@ def test_records_made_with_other_settings_are_told():
     assert "capacity of pser" in " ".join(results_of(changed, found).notes)
 
 
+def test_runs_of_two_arms_that_are_the_same_are_told():
+    study = small_study()
+    apart = records(study, {"pser": [1, 2], "uniform": [3, 2]})  # the second seed is the same on both games
+    (note,) = results_of(study, apart).notes
+    assert note.startswith(
+        "2 of 4 runs of `pser` learned step for step what the run of `uniform` with the same seed"
+    )
+    for one in apart.values():
+        one.train["loss"] = [0.5] * 6 if one.arm == "pser" else [0.5] * 5 + [0.6]
+    assert results_of(study, apart).notes == ()
+    assert results_of(study, records(study, {"pser": [1], "uniform": [0, 1]})).notes == ()
+
+
 def test_a_page_says_how_much_of_the_study_is_there():
     study = small_study(seeds=3)
     page = render(results_of(study, records(study, {"pser": [1.0], "uniform": [2.0]})), [])

@@ -201,7 +201,29 @@ def _notes(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]
     changed = sorted({difference for record in own.values() for difference in _differences(study, record)})
     if changed:
         notes.append(f"some runs had other settings than are declared now: {', '.join(changed)}")
+    notes += [note for contrast in study.contrasts if (note := _same_runs(contrast, own.values()))]
     return notes
+
+
+LEARNED = ("return_count", "return_mean", "loss", "q_mean")
+"""Columns of a record that are equal in two runs only if these learned the same."""
+
+
+def _same_runs(contrast: Contrast, records: Iterable[Record]) -> str:
+    """Whether runs of two arms with the same seed are one and the same: then what sets the arms apart did nothing."""
+    sides: dict[str, dict[tuple[str, int], Record]] = {contrast.arm: {}, contrast.against: {}}
+    for record in records:
+        if record.arm in sides:
+            sides[record.arm][record.env.casefold(), record.seed] = record
+    ours, theirs = sides[contrast.arm], sides[contrast.against]
+    pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
+    same = sum(all(x.train.get(name) == y.train.get(name) for name in LEARNED) for x, y in pairs)
+    if not same:
+        return ""
+    return (
+        f"{same} of {len(pairs)} runs of `{contrast.arm}` learned step for step what the run of `{contrast.against}` "
+        "with the same seed did: what sets the two apart changed nothing there"
+    )
 
 
 def _differences(study: Study, record: Record) -> list[str]:
