@@ -73,22 +73,41 @@ def test_rainbow_beside_dqn_is_told_by_means_and_by_tests():
     assert answer(only) == "Not known yet: no runs of both agents on one game."
 
 
-def test_the_published_moving_average_is_over_episodes():
-    curve = [(10, 2, 1.0), (20, 0, 0.0), (30, 100, 3.0), (40, 1, 9.0)]
-    assert check.smoothed_return(curve, 5) is None
-    value = 0.01 * 1.0
-    value = 0.99 * value + 0.01 * 1.0
-    assert check.smoothed_return(curve, 20) == pytest.approx(value)
+def test_a_published_point_is_the_mean_of_what_was_logged_before_it():
+    curve = [(50_000, 2, 1.0), (60_000, 0, 0.0), (70_000, 100, 3.0), (100_000, 1, 9.0), (150_000, 50, 0.0)]
+    first = 0.01 * 1.0
+    first = 0.99 * first + 0.01 * 1.0
+    second = first
     for _ in range(100):
-        value = 0.99 * value + 0.01 * 3.0
-    assert check.smoothed_return(curve, 30) == pytest.approx(value)
-    assert check.smoothed_return(curve, 1000) == pytest.approx(0.99 * value + 0.01 * 9.0)
+        second = 0.99 * second + 0.01 * 3.0
+    third = 0.99 * second + 0.01 * 9.0
+    average = [(50_000, first), (70_000, second), (100_000, third), (150_000, third * 0.99**50)]
+    assert check.moving_average(curve) == [(frames, pytest.approx(value)) for frames, value in average]
+    # One value a point, 50,000 frames before it; or ten, the first of them there and the last 5,000 before it.
+    assert check.as_published(curve, 100_000, 50_000) == pytest.approx(first)
+    assert check.as_published(curve, 150_000, 50_000) == pytest.approx(third)
+    steps = [(i * 50_000 + (10 - i) * 100_000) / 10 for i in range(11)][::-1]
+    values = [
+        first + (second - first) * (at - 50_000) / 20_000
+        if at <= 70_000
+        else second + (third - second) * (at - 70_000) / 30_000
+        for at in steps[:10]
+    ]
+    assert check.as_published(curve, 100_000, 5_000) == pytest.approx(sum(values) / 10)
+
+
+def test_a_run_that_began_later_or_ended_before_has_no_published_point():
+    curve = [(50_000, 2, 1.0), (90_000, 1, 1.0)]
+    assert check.as_published(curve, 50_000, 50_000) is None
+    assert check.as_published(curve, 100_000, 5_000) is None
+    assert check.as_published(curve, 100_000, 50_000) is not None
+    assert check.as_published([(50_000, 0, 0.0)], 100_000, 50_000) is None
 
 
 def test_the_check_counts_standard_errors_to_the_published_figures():
     study = check.STUDY.only(games=["minatar:breakout"])
     made = records(study, {"uniform": [5.0, 6.0, 7.0]})
-    frames = [250_000, 500_000]
+    frames = [200_000, 500_000]
     for one in made.values():
         level = one.train["return_mean"][0]
         one.train.update({"frames": frames, "return_count": [1000] * 2, "return_mean": [level] * 2})
@@ -139,7 +158,8 @@ def test_either_place_of_epsilon_is_compared_with_the_published_figures():
     made = records(study, {"uniform-beside": [6.0, 7.0, 8.0], "uniform-inside": [1.0, 1.1, 1.2]})
     for one in made.values():
         level = one.train["return_mean"][0]
-        one.train.update({"frames": [500_000], "return_count": [1000], "return_mean": [level]})
+        frames, count = [400_000, 500_000], [1000] * 2
+        one.train.update({"frames": frames, "return_count": count, "return_mean": [level] * 2})
     found = epsilon.tell(results_of(study, made))
     assert "with ε = 0.01 beside the root at 1 of 1 points, and" in found.sentence
     assert "inside the root at 0 of 1 points (the furthest is -" in found.sentence

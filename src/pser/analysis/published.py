@@ -39,7 +39,8 @@ REDUCIBLE_LOSS = Source(
     what="computed from the curves of shivakanthsujit/reducible-loss, MinAtar 1.0.10",
     spread="mean ± one standard error over 2 to 5 seeds",
     differs=(
-        "training returns, a 0.99 moving average over episodes",
+        "training returns, a 0.99 moving average over episodes; a point is the mean of what was logged in the 50,000 "
+        "frames before it, of uniform replay the value at their beginning",
         "one update a frame, ε → 0.1 in 100,000 frames, target network every 1,000 updates",
         "PER's priority is (Huber loss + 1e-5)^0.6, far sharper than |δ|^0.6, with β 0.4 → 1 over 5M frames",
     ),

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+import numpy as np
+
 from pser.analysis.markdown import table
 from pser.analysis.published import published_figures
 from pser.studies.arms import PER_LOSS, UNIFORM
@@ -17,23 +19,39 @@ AT_FRAMES = (250_000, 500_000)
 PUBLISHED = {"uniform": "uniform", "per-loss": "PER"}
 """Arm → what the published figures call it."""
 SMOOTHING = 0.99
-"""The published curves are a moving average over episodes with this share of the past."""
+"""The published curves are a moving average over episodes with this share of the past, begun at 0."""
+BIN_FRAMES = 50_000
+"""A published point is the mean of what was logged in so many frames before it …"""
+LOGGED_EVERY = {"uniform": 50_000, "PER": 5_000}
+"""… and logged was the moving average, from the first episode on, every so many frames: of uniform replay a point is
+just the value 50,000 frames before (MinAtar/plotting.py and examples/ of shivakanthsujit/reducible-loss)."""
 NEAR = 2.0
 """Standard errors of the difference within which two means are called alike."""
 
 
-def smoothed_return(curve: Curve, frames: int) -> float | None:
-    """The moving average over episodes, as the published curves have it, at so many frames.
+def moving_average(curve: Curve) -> list[tuple[float, float]]:
+    """Frames and e at the end of each interval in which episodes ended.
 
     e ← 0.99·e + 0.01·R for each episode's return R, from 0; the n episodes of one logged interval count as n times
     their mean.
     """
-    before = [(count, average) for end, count, average in curve if end <= frames and count]
-    value = 0.0
-    for count, average in before:
-        kept = SMOOTHING**count
-        value = kept * value + (1.0 - kept) * average
-    return value if before else None
+    value, found = 0.0, []
+    for end, count, average in curve:
+        if count:
+            kept = SMOOTHING**count
+            value = kept * value + (1.0 - kept) * average
+            found.append((end, value))
+    return found
+
+
+def as_published(curve: Curve, frames: int, logged_every: int) -> float | None:
+    """What a published curve would say of this run at so many frames; None if it had not begun, or ended before."""
+    found = moving_average(curve)
+    logged = range(frames - BIN_FRAMES, frames, logged_every)
+    if not found or found[0][0] > logged[0] or found[-1][0] < logged[-1]:
+        return None
+    ends, values = zip(*found, strict=True)
+    return float(np.interp(list(logged), ends, values).mean())
 
 
 @dataclass(frozen=True)
@@ -74,7 +92,7 @@ def compare(results: Results, published_name: Mapping[str, str]) -> Comparison:
         for figures in published_figures(game.env):
             for arm in [arm for arm, name in published_name.items() if name == figures.agent]:
                 for frames in AT_FRAMES:
-                    ours = _ours(results, game, arm, frames)
+                    ours = _ours(results, game, arm, frames, LOGGED_EVERY[figures.agent])
                     if not ours:
                         continue
                     (at,) = [index for index, known in enumerate(figures.frames) if known == frames]
@@ -102,9 +120,9 @@ def tell(results: Results) -> Told:
     )
 
 
-def _ours(results: Results, game: Game, arm: str, frames: int) -> Sequence[float]:
+def _ours(results: Results, game: Game, arm: str, frames: int, logged_every: int) -> Sequence[float]:
     values = [
-        smoothed_return(record.curve, frames)
+        as_published(record.curve, frames, logged_every)
         for record in results.records.values()
         if record.arm == arm and record.env.casefold() == game.env.casefold()
     ]
