@@ -106,6 +106,8 @@ def test_a_page_says_how_much_of_the_study_is_there():
     page = render(results_of(study, records(study, {"pser": [1.0], "uniform": [2.0]})), [])
     assert "4 of 12 runs so far, 4.0 core-hours." in page
     assert "| Is PSER better? | pser against uniform | too few runs |" in page
+    whole = render(results_of(study, records(study, {"pser": [1.0] * 3, "uniform": [2.0] * 3})), [])
+    assert "All 12 runs, 12.0 core-hours." in whole
     empty = render(results_of(study, {}), [])
     assert "0 of 12 runs so far" in empty
     assert "no runs yet" in empty

@@ -98,8 +98,9 @@ SOURCES = (
 
 def progress(results: Results) -> str:
     """How much of the study is there, and what it cost."""
-    done = len(results.records)
-    return f"{done} of {results.planned} runs so far, {results.core_hours:.1f} core-hours."
+    done, planned = len(results.records), results.planned
+    runs = f"All {planned} runs" if done == planned else f"{done} of {planned} runs so far"
+    return f"{runs}, {results.core_hours:.1f} core-hours."
 
 
 def tested_table(results: Results) -> str:
