@@ -1,4 +1,4 @@
-"""The questions that several studies answer together; declared before their runs, like the studies themselves."""
+"""The questions that several studies answer together; written down when two of ten seeds of `chain` had been seen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,5 +91,6 @@ def pooled_table(found: Mapping[str, Results]) -> str:
 
 POOLED = (
     "Over all games of the studies `chain` and `minatar`, from the pairs of arms that differ in just what is asked. "
-    "*Probability*: that a run with it scores higher than one without on the same game."
+    "*Probability*: that a run with it scores higher than one without on the same game. The questions were written "
+    "down when two of the ten seeds of `chain`, and one game of `minatar`, had been seen."
 )
