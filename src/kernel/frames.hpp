@@ -33,7 +33,15 @@ class PlainFrames {
   int64_t frame_bytes() const { return frame_bytes_; }
   int64_t ring() const { return ring_; }
   const uint8_t* view(int64_t place) const { return frames_ + place * frame_bytes_; }
-  void prefetch(const int32_t*, int64_t) const {}
+
+  void find(const int32_t*, int64_t) const {}  // they lie where their places say
+
+  // A copy fetches ahead by itself, but not across a page, and not before it begins.
+  void prefetch(const int32_t* places, int64_t count) const {
+    constexpr int64_t kApart = 2048;
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t at = 0; at < frame_bytes_; at += kApart) fetch_from_afar(view(places[k]) + at);
+  }
 
   void copy(const int32_t* places, int64_t count, uint8_t* out) const {
     for (int64_t k = 0; k < count;) {
@@ -101,10 +109,15 @@ class FrameColumn final : public Column {
 
   // (stack + 1) frames a row, or the observation's and the next one's stacks apart.
   void gather(int64_t count, const int64_t* slots, uint8_t* now, uint8_t* next) const override {
+    constexpr int64_t kAhead = 4;
     const int64_t first = one_step() ? a_.stack + 1 : a_.stack;
+    const auto places_of = [&](int64_t i) { return a_.places + slots[i] * places_per_row(); };
+    for (int64_t i = 0; i < std::min(kAhead, count); ++i) fetch_from_afar(places_of(i));
     for (int64_t i = 0; i < count; ++i) {
-      const int32_t* places = a_.places + slots[i] * places_per_row();
-      if (i + 1 < count) frames_.prefetch(a_.places + slots[i + 1] * places_per_row(), places_per_row());
+      const int32_t* places = places_of(i);
+      if (i + kAhead < count) fetch_from_afar(places_of(i + kAhead));
+      if (i + 2 < count) frames_.find(places_of(i + 2), places_per_row());
+      if (i + 1 < count) frames_.prefetch(places_of(i + 1), places_per_row());
       frames_.copy(places, first, now + i * first * frame_bytes_);
       if (!one_step()) frames_.copy(places + a_.stack, a_.stack, next + i * row_bytes());
     }

@@ -6,11 +6,17 @@
 #include <new>
 #include <utility>
 
+#include "simd.hpp"
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
 namespace pser {
+
+// Fetch a line that may have to come from main memory, into the second cache: it has far more fetches under way at a time than
+// the first, which a batch's lines would fill (measured: 32 · 3 random lines of 280 MB in 0.47 µs instead of 0.81).
+PSER_INLINE void fetch_from_afar(const void* line) { __builtin_prefetch(line, 0, 2); }
 
 template <class T>
 class ZeroedArray {

@@ -132,7 +132,7 @@ class Priorities : public Tracking {
     published_.total_mass.store(total_mass(), std::memory_order_relaxed);
   }
 
-  PSER_INLINE void prefetch_record(int64_t cell) { __builtin_prefetch(&record(cell), 1); }
+  PSER_INLINE void prefetch_record(int64_t cell) { fetch_from_afar(&record(cell)); }
 
   // A transition is updated soon: have at hand its record and the masses of those that led to it.
   PSER_INLINE void prefetch(int64_t cell) {
@@ -145,7 +145,7 @@ class Priorities : public Tracking {
     if (block < rules_.window / kFan * streams() + streams()) return;
     const int beyond = rules_.window - lane(cell);
     for (int from = 0, half = 1; from < rules_.window; from += kHalf, half ^= 1)
-      __builtin_prefetch(&blocks()[block - (from < beyond) * (from / kFan + 1) * streams()].mass[half * kHalf], 1);
+      fetch_from_afar(&blocks()[block - (from < beyond) * (from / kFan + 1) * streams()].mass[half * kHalf]);
   }
 
   Rules rules_;

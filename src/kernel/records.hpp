@@ -65,9 +65,21 @@ class Records {
     }
   }
 
-  // What reading the frames at these places will touch first.
+  // Where the records of the frames at these places begin will soon be read, and which keys they have.
+  void find(const int32_t* places, int64_t count) const {
+    for (int64_t k = 0; k < count; ++k) fetch_from_afar(a_.chunks + a_.at[places[k]]);
+  }
+
+  // What reading these frames will touch next.
   void prefetch(const int32_t* places, int64_t count) const {
-    for (int64_t k = 0; k < count; ++k) __builtin_prefetch(a_.chunks + a_.at[places[k]]);
+    for (int64_t k = 0; k < count; ++k) {
+      const uint8_t* record = a_.chunks + a_.at[places[k]];
+      for (int64_t line = 1; line <= kLines; ++line) fetch_from_afar(record + 64 * line);
+    }
+    int64_t key;
+    std::memcpy(&key, a_.chunks + a_.at[places[0]], kHeader);
+    if (is_record(key) && key != key_read_)
+      for (int64_t line = 0; line <= 2 * kLines; ++line) fetch_from_afar(a_.chunks + key + 64 * line);
   }
 
   void write(int64_t stream, int64_t id, const uint8_t* frame) {
@@ -141,7 +153,8 @@ class Records {
   enum { kRecord, kId, kDeltas, kExcess, kUsual, kNumbers };  // of a key frame
   static constexpr int64_t kJustAfter = 4;
   static constexpr int64_t kLittle = 32;  // no key is worth it while deltas take less than such a part of a frame
-  static constexpr int64_t kHeader = 8;   // of a record: where its key's is, or what it is by itself:
+  static constexpr int64_t kLines = 8;   // of a record, fetched ahead: the processor follows from there by itself
+  static constexpr int64_t kHeader = 8;  // of a record: where its key's is, or what it is by itself:
   static constexpr int64_t kAsItIs = -1, kRuns = -2;
   static constexpr int64_t kLeastRecords = 16;
 

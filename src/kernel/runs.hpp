@@ -57,7 +57,8 @@ class Runs {
     if (have_avx2()) return read_avx2(from, frame);
 #endif
     read_with(
-        from, frame, [](unsigned mask, const uint8_t* literal, uint8_t* to) { expand(mask, literal, to); },
+        from, frame, [](unsigned marked, const uint8_t* masks) { return spread(marked, masks); },
+        [](unsigned mask, const uint8_t* literal, uint8_t* to) { expand(mask, literal, to); },
         [](uint8_t value, uint8_t* to) { std::memset(to, value, 64); });
   }
 
@@ -75,6 +76,13 @@ class Runs {
     }
   };
 
+  // Eight masks, the first in the lowest bits: of each marked eight bytes the next one of these, of the others nothing.
+  static uint64_t spread(unsigned marked, const uint8_t* masks) {
+    uint64_t all = 0;
+    for (unsigned left = marked; left != 0; left &= left - 1) all |= uint64_t{*masks++} << 8 * __builtin_ctz(left);
+    return all;
+  }
+
   // literal[0] is the byte before; each mark takes the next one.
   static void expand(unsigned mask, const uint8_t* literal, uint8_t* to) {
     for (int i = 0; i < 8; ++i) {
@@ -83,32 +91,34 @@ class Runs {
     }
   }
 
-  template <class Expand, class Fill>
-  PSER_INLINE void read_with(const uint8_t* from, uint8_t* frame, const Expand& expand_eight, const Fill& fill_64) const {
+  template <class Spread, class Expand, class Fill>
+  PSER_INLINE void read_with(const uint8_t* from, uint8_t* frame, const Spread& spread_eight, const Expand& expand_eight,
+                             const Fill& fill_64) const {
     const uint8_t* mask = from + mark_bytes_;
     const uint8_t* last = mask;  // the literal before the next one
     for (int64_t m = 0; m < mark_bytes_; ++m) last += __builtin_popcount(marks(from, m));
-    const auto next_eight = [&](unsigned any, uint8_t* to) __attribute__((always_inline)) {
-      const unsigned differ = *mask & (0u - any);
-      mask += any;
-      expand_eight(differ, last, to);
-      last += __builtin_popcount(differ);
-    };
     const int64_t whole = bytes_ / 8;  // in full
-    int64_t e = 0;
-    for (; e + 8 <= whole; e += 8) {
-      const unsigned marked = from[e / 8];
-      if (marked == 0) {
+    for (int64_t e = 0; e < eights_; e += 8) {
+      const unsigned marked = marks(from, e / 8);
+      if (marked == 0 && e + 8 <= whole) {
         fill_64(*last, frame + 8 * e);
         continue;
       }
-      for (int i = 0; i < 8; ++i) next_eight(marked >> i & 1, frame + 8 * (e + i));
+      uint64_t differ = spread_eight(marked, mask);
+      mask += __builtin_popcount(marked);
+      const auto next_eight = [&](uint8_t* to) __attribute__((always_inline)) {
+        expand_eight(differ & 0xff, last, to);
+        last += __builtin_popcount(differ & 0xff);
+        differ >>= 8;
+      };
+      if (e + 8 <= whole) {
+        for (int i = 0; i < 8; ++i) next_eight(frame + 8 * (e + i));
+      } else {
+        uint8_t rest[64];
+        for (int i = 0; i < 8; ++i) next_eight(rest + 8 * i);
+        std::memcpy(frame + 8 * e, rest, static_cast<size_t>(bytes_ - 8 * e));
+      }
     }
-    for (; e < whole; ++e) next_eight(marks(from, e / 8) >> (e % 8) & 1, frame + 8 * e);
-    if (whole == eights_) return;
-    uint8_t rest[8];
-    expand(marks(from, whole / 8) >> (whole % 8) & 1 ? *mask : 0, last, rest);
-    std::memcpy(frame + 8 * whole, rest, static_cast<size_t>(bytes_ % 8));
   }
 
   // Marks of bytes that there are.
@@ -117,11 +127,16 @@ class Runs {
   }
 
 #if PSER_HAS_AVX2_BUILD
-  struct Shuffles {  // for every mask of eight bytes: how many marks there are up to each
-    alignas(64) uint8_t of[256][8];
+  // For every mask of eight: how many marks there are up to each; which of the given masks goes where, 0x80 for none.
+  struct Shuffles {
+    alignas(64) uint8_t of[256][8], spread[256][8];
     Shuffles() {
       for (int mask = 0; mask < 256; ++mask)
-        for (int bit = 0, marks = 0; bit < 8; ++bit) of[mask][bit] = static_cast<uint8_t>(marks += mask >> bit & 1);
+        for (int bit = 0, marks = 0; bit < 8; ++bit) {
+          const bool marked = mask >> bit & 1;
+          spread[mask][bit] = marked ? static_cast<uint8_t>(marks) : 0x80;
+          of[mask][bit] = static_cast<uint8_t>(marks += marked);
+        }
     }
   };
 
@@ -129,6 +144,11 @@ class Runs {
     static const Shuffles shuffles;
     read_with(
         from, frame,
+        [](unsigned marked, const uint8_t* masks) PSER_AVX2 {
+          const __m128i given = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(masks));
+          const __m128i where = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(shuffles.spread[marked]));
+          return static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_shuffle_epi8(given, where)));
+        },
         [](unsigned mask, const uint8_t* literal, uint8_t* to) PSER_AVX2 {
           const __m128i given = _mm_loadu_si128(reinterpret_cast<const __m128i*>(literal));
           const __m128i which = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(shuffles.of[mask]));

@@ -126,12 +126,12 @@ class Tree {
     root_ = reduced(levels_.back().node(0));
   }
 
-  // The higher nodes are in near caches; a leaf must be fetched, and in a large memory the node above it, too. So a few draws at a
+  // The higher nodes are in near caches; a leaf must be fetched, and in a large memory the node above it, too. So some draws at a
   // time go down to there, and pick on once others have come as far: fetching and picking overlap.
   PSER_INLINE void descend_body(int64_t count, double* offsets, int64_t* leaf) const {
-    constexpr int64_t kTogether = 8, kNearCacheNodes = 1 << 13;  // nodes of a megabyte
+    constexpr int64_t kTogether = 16, kNearCacheNodes = 1 << 13;  // nodes of a megabyte
     const int64_t behind_above_leaves = levels_.size() > 1 && levels_[1].nodes > kNearCacheNodes ? kTogether : 0;
-    const int64_t behind_at_leaves = 3 * kTogether;
+    const int64_t behind_at_leaves = 2 * kTogether;
     std::fill(leaf, leaf + count, 0);
     for (int64_t begin = 0; begin < count + behind_at_leaves; begin += kTogether)
       for (size_t k = levels_.size(); k-- > 0;) {
@@ -171,8 +171,14 @@ class Tree {
     if (k == 0) return;
     const Level& below = levels_[k - 1];
     for (int i = 0; i < 4; ++i) {
-      __builtin_prefetch(below.node(node[i]));
-      __builtin_prefetch(below.node(node[i]) + kFan / 2);
+      // Written out twice: the hint must be a constant.
+      if (k == 1) {
+        fetch_from_afar(below.node(node[i]));
+        fetch_from_afar(below.node(node[i]) + kFan / 2);
+      } else {
+        __builtin_prefetch(below.node(node[i]));
+        __builtin_prefetch(below.node(node[i]) + kFan / 2);
+      }
     }
   }
 

@@ -85,8 +85,8 @@ def living(memory):
     """The bytes of a whole save, without chunks of compressed frames that nothing refers to."""
     parts = Parts(saved_bytes(memory))
     for name, _ in parts.header["arrays"]:
-        if name.endswith("/chunks"):
-            newest = np.frombuffer(parts.array(name.replace("chunks", "last_frame")), np.int64)
+        if name.endswith("/records"):
+            newest = np.frombuffer(parts.array(name.replace("records", "last_frame")), np.int64)
             chunks = np.frombuffer(parts.array(name), np.uint8)
             chunks = chunks.reshape(-1, memory._storage.layout[name].shape[1])
             chunks[newest[: len(chunks)] < 0] = 0

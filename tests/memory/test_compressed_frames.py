@@ -88,7 +88,7 @@ def replaced(frames, **changed):
 def stored_bytes(memory, field=""):
     """Of the chunks ever touched."""
     arrays = memory._storage.arrays
-    return int(arrays[f"compressed/{field}/used_chunks"][0]) * arrays[f"compressed/{field}/chunks"].shape[1]
+    return int(arrays[f"compressed/{field}/used_chunks"][0]) * arrays[f"compressed/{field}/records"].shape[1]
 
 
 SHAPES = [(), (1,), (7,), (15,), (16,), (17,), (4, 8), (5, 13), (12, 12), (33, 31), (33, 32), (95, 89)]
@@ -342,7 +342,7 @@ def test_records_of_any_bytes_are_read_without_harm(compressed_file):
     rng = np.random.default_rng(0)
     for fill in (0, 255, None, "runs"):
         parts = Parts(compressed_file)
-        chunks = np.frombuffer(parts.array("compressed//chunks"), np.uint8)
+        chunks = np.frombuffer(parts.array("compressed//records"), np.uint8)
         keys = rng.integers(-1, chunks.size, chunks.size // 8)
         chunks[:] = np.resize(keys.view(np.uint8), chunks.size) if isinstance(fill, str | None) else fill
         if fill == "runs":

@@ -183,6 +183,9 @@ class FrameColumn:
 LEAST_RECORDS = 16
 """Frames that a chunk of compressed ones holds, if none of them gets smaller."""
 
+RECORDS = "records"
+"""The chunks' name in files. Those of before, in which masks lay between bytes, have another name and are refused."""
+
 KEY_AGE = 128
 """A compressed frame refers to one of its environment's last so many, when all environments step together."""
 
@@ -221,7 +224,7 @@ class CompressedColumn(FrameColumn):
         del arrays["ring"]
         return arrays | {
             "used_chunks": Stored((1,), np.int64),
-            "chunks": Stored(
+            RECORDS: Stored(
                 (self._limit + 1, self._chunk_bytes),
                 np.uint8,
                 used="used_chunks",
@@ -241,9 +244,10 @@ class CompressedColumn(FrameColumn):
         return array
 
     def names(self) -> dict[str, str]:
-        """As in the file, but for the places."""
-        plain = ("stream_stack", "next_frame", "pending", "chunks", "last_frame", "filled", "at", "keys")
-        return {"places": "places/rows", "used": "used_chunks", **{name: name for name in plain}}
+        """As in the file, but for some."""
+        plain = ("stream_stack", "next_frame", "pending", "last_frame", "filled", "at", "keys")
+        renamed = {"places": "places/rows", "used": "used_chunks", "chunks": RECORDS}
+        return renamed | {name: name for name in plain}
 
     def numbers(self) -> dict[str, int]:
         """Sizes of the ring and of the chunks."""
