@@ -95,8 +95,8 @@ class Measurements:
     """Wall time over CPU time of every repetition: 1 on an idle machine."""
     resident_bytes: dict[str, float] = field(default_factory=dict)
     """Module → resident bytes per transition with stacked frames."""
-    game_bytes: dict[str, float] = field(default_factory=dict)
-    """Scenario of real frames → resident bytes per transition, ours."""
+    game_bytes: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    """Scenario of real frames → module → resident bytes per transition."""
     failures: list[str] = field(default_factory=list)
     """What could not be measured, in the library's own words."""
 
@@ -135,7 +135,7 @@ def _run_phase(
                 if scenario == "atari":
                     result.resident_bytes[module] = built["resident_bytes"] / capacity
                 elif built["cases"] and phase is REAL_FRAMES:
-                    result.game_bytes[scenario] = built["resident_bytes"] / capacity
+                    result.game_bytes[scenario][module] = built["resident_bytes"] / capacity
             for case in cases:
                 iterations = worker.ask("calibrate", case=case, target_ms=target_ms)["iterations"]
                 turns.append((worker, case, iterations))

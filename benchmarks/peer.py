@@ -59,6 +59,7 @@ PEERS: dict[str, str] = {
     "sb3_adapter": MAIN,
     "tianshou_adapter": MAIN,
     "torchrl_adapter": MAIN,
+    "torchrl_compressed": MAIN,
 }
 """Module in `benchmarks.peers` → the environment it runs in. A new row is a module and a line here."""
 

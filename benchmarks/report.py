@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.cold import REPEATS
 from benchmarks.coordinate import Measurements
 from benchmarks.machine import in_words
-from benchmarks.settings import PLAYED, SCORES
-from benchmarks.targets import COPY, OURS, SB3, Numbers, verdicts
+from benchmarks.settings import COMPRESSED_BESIDE, PLAYED, SCORES
+from benchmarks.targets import COMPRESSED, COPY, OURS, SB3, Numbers, verdicts
 
 
 def _us(value: float) -> str:
@@ -169,11 +169,26 @@ def markdown(measured: Measurements, run: dict[str, Any]) -> str:
                 _cell(numbers, f"plain {game}/sample", OURS),
                 _cell(numbers, f"compressed {game}/sample", OURS),
                 f"{numbers.ratio((f'compressed {game}/sample', OURS), (f'plain {game}/sample', OURS)):.2f}×",
-                f"{measured.game_bytes[f'plain {game}']:,.0f}",
-                f"{measured.game_bytes[f'compressed {game}']:,.0f}",
+                f"{measured.game_bytes[f'plain {game}'][OURS]:,.0f}",
+                f"{measured.game_bytes[f'compressed {game}'][OURS]:,.0f}",
             ]
             for game in PLAYED
             if numbers.has(f"compressed {game}/sample", OURS)
+        ],
+    )
+    lines += _table(
+        ["compressed, beside TorchRL's", "pser, µs", "TorchRL, µs", "pser, bytes", "TorchRL, bytes"],
+        [
+            [
+                game,
+                *(_cell(numbers, f"compressed {game}/sample", module) for module in (OURS, COMPRESSED)),
+                *(
+                    f"{measured.game_bytes[f'compressed {game}'][module]:,.0f}"
+                    for module in (OURS, COMPRESSED)
+                ),
+            ]
+            for game in COMPRESSED_BESIDE
+            if all(numbers.has(f"compressed {game}/sample", module) for module in (OURS, COMPRESSED))
         ],
     )
     scores = json.loads(SCORES.read_text())

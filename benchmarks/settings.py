@@ -21,5 +21,7 @@ SCORES = Path(__file__).with_name("policies.json")
 """Points in a thousand steps, at random and by the policy kept in policies.npz, of the games that have one."""
 PLAYED = (*GAMES, *(f"{game} trained" for game in json.loads(SCORES.read_text())))
 """Each game at random, and by its policy."""
+COMPRESSED_BESIDE = ("Breakout", "Seaquest", "Riverraid")
+"""Games whose frames another library compresses, too: few bytes, more, most."""
 POOL = 64
 """Prepared TD-error vectors (and steps to add) that a case cycles through."""

@@ -11,6 +11,7 @@ from benchmarks.settings import PLAYED
 
 OURS = "ours"
 COPY = "plain_copy"
+COMPRESSED = "torchrl_compressed"
 SB3 = "sb3_adapter"
 ADAPTER = "_adapter"
 """How the module of a library that runs on our priorities ends."""
@@ -168,7 +169,7 @@ def verdicts(measured: Measurements) -> list[Verdict]:
         times = {
             g: numbers.ratio((f"compressed {g}/sample", OURS), (f"plain {g}/sample", OURS)) for g in games
         }
-        held_of = {g: measured.game_bytes[f"compressed {g}"] for g in games}
+        held_of = {g: measured.game_bytes[f"compressed {g}"][OURS] for g in games}
         for what, values, unit, mean_limit, worst_limit in (
             ("resident bytes per transition", held_of, "", 1000.0, 1500.0),
             ("the time of a batch of plain frames", times, "×", 1.3, 2.0),

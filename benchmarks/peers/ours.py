@@ -202,10 +202,9 @@ class Ours:
         return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
 
     def _game(self, load: Workload, how: str, compress: bool) -> Mapping[str, Case]:
-        from benchmarks.games import played
+        from benchmarks.games import memory_of
 
-        game, _, by_policy = how.partition(" ")
-        memory = played(game, load.capacity, compress, bool(by_policy))
+        memory = memory_of(how, load.capacity, compress)
         return {"sample": lambda i: memory.sample(BATCH, beta=BETA)}
 
 
