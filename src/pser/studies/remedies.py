@@ -2,7 +2,7 @@
 
 from pser.studies import arms
 from pser.studies.arms import LOSS
-from pser.studies.minatar import BASE
+from pser.studies.minatar import ASTERIX, BASE
 from pser.studies.study import Arm, Contrast, Game, Study
 
 LONG = {"rho": 0.8, "window": 20}
@@ -37,7 +37,7 @@ STUDY = Study(
     games=(
         Game(env="minatar:breakout"),
         Game(env="minatar:freeway", take_off=3.0, seeds=5),
-        Game(env="minatar:asterix"),
+        ASTERIX,
     ),
     seeds=3,
     settings=BASE,
@@ -52,5 +52,5 @@ STUDY = Study(
         )
     ),
     stopping="run only if `minatar` shows no benefit of decay; then after 3 seeds (5 on Freeway)",
-    core_hours=3.5,
+    core_hours=3,
 )
