@@ -139,7 +139,9 @@ def test_the_benchmarks_are_at_least_as_good_as_the_readme_says():
 def test_what_compressed_frames_take_is_what_the_benchmarks_measured():
     report = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
     held, times = re.findall(r"^\| compressed frames of .* \| ([\d.]+)×?, ", report, re.MULTILINE)
-    said = re.search(r"takes (\d+) bytes on average .* (\S+) of the time of plain ones", " ".join(TEXT.split()))
+    said = re.search(
+        r"takes (\d+) bytes on average .* (\S+) of the time of plain ones", " ".join(TEXT.split())
+    )
     assert said.groups() == (held, times)
 
 
