@@ -40,8 +40,8 @@ class TorchRLCompressed:
     name = "torchrl, compressed"
     distributions = ("torchrl", "tensordict", "torch")
     notes = (
-        "`CompressedListStorage` with its own codec (zlib) and level, uniform draws; observation and next observation "
-        "are compressed apart, each a stack of four frames.",
+        "`CompressedListStorage` as it comes (level 3; on this Python its codec is zlib, documented is zstd), uniform "
+        "draws; observation and next observation are compressed apart, each a stack of four frames.",
     )
 
     def build(self, scenario: Scenario, load: Workload) -> Mapping[str, Case]:
