@@ -121,13 +121,13 @@ def test_the_check_counts_standard_errors_to_the_published_figures():
 def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
     found = {"small": told({"pser": [5], "uniform": [1]}), "other": told({})}
     page = f"before\n{START}\nstale\n{END}\nafter\n"
-    new = put_between_marks(page, in_full(found, "there.md"))
+    new = put_between_marks(page, in_full(found, "there.md", "there"))
     assert new.startswith(f"before\n{START}\n\n| study |")
     assert new.endswith(f"{END}\nafter\n")
     assert "stale" not in new
     assert "[`small`](there.md#small) |" in new
     assert "without a run so far: [`other`](there.md#other)." in new
-    assert put_between_marks(new, in_full(found, "there.md")) == new
+    assert put_between_marks(new, in_full(found, "there.md", "there")) == new
 
 
 def test_the_pages_in_the_repository_are_what_the_records_say():

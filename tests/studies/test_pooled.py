@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import permutation_p_value
 from pser.studies import pooled
 from pser.studies.catalogue import find_study
-from pser.studies.findings import in_full, in_short, render
-from pser.studies.pooled import QUESTIONS, Question, pooled_table
+from pser.studies.figures import draw_pooled
+from pser.studies.findings import in_a_picture, in_full, in_short, render
+from pser.studies.pooled import QUESTIONS, Question, advice, pooled_note, pooled_table
 from pser.studies.results import results_of
+from pser.studies.telling import has_interval
 from pser.studies.study import Arm
 
 from .synthetic import records, small_study
@@ -35,6 +38,9 @@ def found_of(monkeypatch, levels, more):
     question = Question(
         asks="Does it help?",
         pairs=(("first", "pser", "uniform"), ("other", "a", "b"), ("other", "c", "d")),
+        if_yes="Take it.",
+        if_reverse="Leave it.",
+        if_level="Take either.",
     )
     monkeypatch.setattr(pooled, "QUESTIONS", (question, replace(question, asks="Again?")))
     return {
@@ -49,25 +55,75 @@ def test_all_games_of_all_pairs_are_one_test_corrected_with_the_others(monkeypat
     )
     tested, again = pooled.pooled(found)
     assert (len(tested.games), tested.wins, tested.runs) == (6, 4, 24)
+    assert tested.by_game == (1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
     assert tested.probability.value == pytest.approx(4 / 6)
     high, low = np.array([3.0, 4.0]), np.array([1.0, 2.0])
     sides = [high] * 4 + [low] * 2, [low] * 4 + [high] * 2
     assert tested.p_value == permutation_p_value(*sides, np.random.default_rng(0), permutations=20_000)
-    assert tested.corrected == again.corrected == min(1.0, 2 * tested.p_value)
+    assert [tested.corrected, again.corrected] == list(holm([tested.p_value, again.p_value]))
 
 
 def test_a_pair_without_runs_is_left_out_and_so_is_a_question(monkeypatch):
     found = found_of(monkeypatch, {}, {"a": [3, 4], "b": [1, 2], "c": [5]})
     assert len(pooled.pooled(found)[0].games) == 2
-    assert pooled_table({"first": found["first"]}) == ""
-    assert in_short({"first": found["first"]}) == ""
-    assert "## In short" not in render({"first": found["first"]})
+    without = {"first": found["first"]}
+    assert pooled.pooled(without) == []
+    assert pooled_table([]) == in_short(without, "assets") == in_a_picture(without, "assets") == ""
+    assert "## In short" not in render(without)
 
 
 def test_pages_have_a_line_a_question(monkeypatch):
     more = {"a": [3, 4], "b": [1, 2], "c": [3, 4], "d": [1, 2]}
     found = found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more)
-    (line,) = [line for line in pooled_table(found).splitlines() if "Does it help?" in line]
+    (line,) = [line for line in pooled_table(pooled.pooled(found)).splitlines() if "Does it help?" in line]
     assert re.fullmatch(r"\| Does it help\? \| yes \| 1.00 \| 0.000\d* \| 6 of 6 \| 24 \|", line)
-    for page in (render(found), in_short(found), in_full(found, "there.md")):
+    for page in (render(found), in_short(found, "there"), in_full(found, "there.md", "there")):
         assert line in page
+        assert "findings.png)" in page
+        assert "- Take it." in page
+    assert line not in in_a_picture(found, "there")
+    assert "](there/findings.png)" in in_a_picture(found, "there")
+
+
+@pytest.mark.parametrize(
+    ("pser", "uniform", "told"),
+    [
+        ([5, 6, 7], [1, 2, 3], "- Take it.\n- Take it."),
+        ([1, 2, 3], [5, 6, 7], "- Leave it.\n- Leave it."),
+        ([1, 4, 5], [2, 3, 6], "- Take either.\n- Take either."),
+        ([5], [1], ""),
+    ],
+)
+def test_what_to_take_follows_from_the_verdict(monkeypatch, pser, uniform, told):
+    found = found_of(monkeypatch, {"pser": pser, "uniform": uniform}, {})
+    assert advice(pooled.pooled(found)) == told
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.asks)
+def test_every_verdict_has_its_advice(question):
+    told = {question.advice(verdict) for verdict in ("higher", "lower", "no difference shown")}
+    assert len(told) == 3
+    assert question.advice("too few runs") == ""
+
+
+def test_a_study_that_is_not_whole_is_named(monkeypatch):
+    levels = {"pser": [5, 6], "uniform": [1, 2]}
+    found = found_of(monkeypatch, levels, {"a": [3, 4], "b": [1, 2]})
+    assert "Not finished: `other` (8 of 16 runs)." in pooled_note(found)
+    assert "Not finished" not in pooled_note({"first": found["first"]})
+
+
+def test_a_single_run_of_an_arm_gives_no_interval(monkeypatch):
+    levels = {"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]}
+    assert has_interval(pooled.pooled(found_of(monkeypatch, levels, {}))[0])
+    assert not has_interval(pooled.pooled(found_of(monkeypatch, levels, {"a": [3], "b": [1]}))[0])
+
+
+def test_the_figure_has_a_line_a_question(monkeypatch, tmp_path):
+    more = {"a": [3, 4], "b": [1, 2], "c": [3, 4], "d": [1, 2]}
+    found = found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more)
+    png, svg = draw_pooled(pooled.pooled(found), tmp_path, "findings")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    drawn = svg.read_text()
+    for text in ("Does it help?", "Again?", "a game of first", "a game of other"):
+        assert f"<!-- {text} -->" in drawn

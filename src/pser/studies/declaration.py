@@ -6,6 +6,10 @@ TEST = (
     "permutation test of the probability of improvement, runs shuffled between the two arms within each game, "
     "two-sided; Holm's correction over the contrasts of the study; a difference is called shown below 0.05"
 )
+INTERVAL = (
+    "95% bootstrap interval (draws of one run less than there are, so that it holds over five games of three seeds; over "
+    "fewer it is somewhat too narrow)"
+)
 
 
 def declaration(study: Study) -> str:

@@ -1,17 +1,19 @@
-"""The figures of a study: learning curves a game, and each run's measure."""
+"""The figures of a study: learning curves a game, and each run's measure; and that of all studies together."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
-from pser.analysis.colours import PALETTE
+from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
-from pser.analysis.style import count_frames, new_grid, save
+from pser.analysis.style import count_frames, new_figure, new_grid, save
 from pser.studies.report import short_name, shown_arms, shown_games
-from pser.studies.results import Results
+from pser.studies.results import Results, Tested
 from pser.studies.study import Arm
+from pser.studies.telling import has_interval, verdict_text
 
 
 def draw_figures(results: Results, folder: Path) -> list[Path]:
@@ -88,3 +90,36 @@ def _measures(results: Results, folder: Path) -> list[Path]:
         axes.set_xlabel("measure of a run")
         axes.grid(True, axis="x")
     return save(figure, folder, "measures")
+
+
+def draw_pooled(tested: Sequence[Tested], folder: Path, name: str) -> list[Path]:
+    """A line a question: a dot a game, coloured by its study, and over all of them a diamond with its interval."""
+    studies = sorted({game.partition(" ")[0] for one in tested for game in one.games})
+    colours = dict(zip(studies, PALETTE, strict=False))
+    figure, axes = new_figure(8.0, 1.0 + 0.42 * len(tested))
+    rng = np.random.default_rng(0)
+    for row, one in enumerate(tested):
+        for game, value in zip(one.games, one.by_game, strict=True):
+            height = row + 0.28 * rng.uniform(-1, 1)  # equal values stay apart
+            axes.plot([value], [height], "o", ms=3, alpha=0.5, mew=0, color=colours[game.partition(" ")[0]])
+        pooled = one.probability
+        if has_interval(one):
+            axes.plot([pooled.low, pooled.high], [row, row], color=BLACK, lw=1.6)
+        axes.plot([pooled.value], [row], "D", ms=6, color=BLACK)
+        axes.text(
+            1.03, row, f"{verdict_text(one)}\n(p = {one.corrected:.2g})", va="center", fontsize=7, color=NOTE
+        )
+    for study, colour in colours.items():
+        axes.plot([], [], "o", ms=4, color=colour, label=f"a game of {study}")
+    axes.plot([], [], "D", ms=5, color=BLACK, label="over all games, 95% interval")
+    axes.axvline(0.5, color=RULE, lw=0.8)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(len(tested) - 0.5, -0.5)
+    axes.set_yticks(range(len(tested)), [fill(one.contrast.asks, 42) for one in tested], fontsize=8)
+    axes.grid(True, axis="x")
+    axes.grid(False, axis="y")
+    axes.set_xlabel(
+        "← scores lower with it        probability that a run with it scores higher        higher →"
+    )
+    figure.legend(loc="outside upper center", ncols=len(colours) + 1, fontsize=8, frameon=False)
+    return save(figure, folder, name)

@@ -6,8 +6,8 @@ from pathlib import Path
 from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
-from pser.studies.declaration import TEST
-from pser.studies.pooled import POOLED, pooled_table
+from pser.studies.declaration import INTERVAL, TEST
+from pser.studies.pooled import advice, pooled, pooled_note, pooled_table
 from pser.studies.report import measure_table, progress, take_off_table
 from pser.studies.results import Results, results_of
 from pser.studies.sources import source_table
@@ -18,6 +18,8 @@ START, END = "<!-- findings from training: start -->", "<!-- findings from train
 """Between these lines other pages carry the summary."""
 ADVISING = ("chain", "minatar")
 """Studies that compare what a user may choose from."""
+ASSETS, FIGURE = "assets", "findings"
+"""Where the figure of the page is, below docs, and its name."""
 
 
 def all_results(folder: Path, names: Sequence[str] = NAMES) -> dict[str, Results]:
@@ -42,11 +44,9 @@ def summary_table(found: Mapping[str, Results], link: str = "") -> str:
 
 def render(found: Mapping[str, Results]) -> str:
     """The page, in Markdown."""
-    short = pooled_table(found)
-    in_short = ["## In short", POOLED, short] if short else []
     parts = [
         HEAD,
-        *in_short,
+        *(["## In short", in_short(found, ASSETS)] if pooled(found) else []),
         "## Studies",
         summary_table(found),
         *(_section(name, results) for name, results in found.items()),
@@ -61,7 +61,7 @@ is written by `pser study --findings` from the records under `results/studies`, 
 finished says so.
 
 *How sure*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the same
-game, averaged over games, with its 95% bootstrap interval. What the priorities are made of is arithmetic:
+game, averaged over games, with its {INTERVAL}. What the priorities are made of is arithmetic:
 [anatomy](anatomy.md).
 """
 
@@ -95,18 +95,29 @@ def _section(name: str, results: Results) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def in_short(found: Mapping[str, Results]) -> str:
-    """The questions that studies answer together, and which arms rank highest."""
-    short = pooled_table(found)
-    best = [f"- `{name}`: {told}" for name in ADVISING if name in found and (told := best_told(found[name]))]
-    parts = [POOLED, short] if short else []
-    return "\n\n".join([*parts, "\n".join(best)]).strip()
+def in_short(found: Mapping[str, Results], assets: str) -> str:
+    """The questions that studies answer together: as a picture and a table, with what follows."""
+    tested = pooled(found)
+    if not tested:
+        return ""
+    return "\n\n".join([in_a_picture(found, assets), pooled_table(tested)])
 
 
-def in_full(found: Mapping[str, Results], link: str) -> str:
-    """The same, and what each study says."""
+def in_a_picture(found: Mapping[str, Results], assets: str) -> str:
+    """The same without the table: what to take, and which arms rank highest."""
+    tested = pooled(found)
+    if not tested:
+        return ""
+    best = [f"In `{name}`: {told}" for name in ADVISING if name in found and (told := best_told(found[name]))]
+    picture = f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
+    parts = [pooled_note(found), picture, "What to take, by these runs:", advice(tested), *best]
+    return "\n\n".join(part for part in parts if part)
+
+
+def in_full(found: Mapping[str, Results], link: str, assets: str) -> str:
+    """What studies answer together, and what each says."""
     begun = {name: results for name, results in found.items() if results.records}
-    parts = [in_short(found), summary_table(begun, link) if begun else ""]
+    parts = [in_short(found, assets), summary_table(begun, link) if begun else ""]
     waiting = [f"[`{name}`]({link}#{name})" for name in found if name not in begun]
     if waiting:
         parts.append(f"Declared, without a run so far: {', '.join(waiting)}.")
@@ -121,18 +132,23 @@ def put_between_marks(text: str, summary: str) -> str:
 
 
 PAGES: dict[str, Callable[[Mapping[str, Results]], str]] = {
-    "README.md": in_short,
-    "docs/how-to/choosing.md": lambda found: in_full(found, "../findings-training.md"),
+    "README.md": lambda found: in_a_picture(found, f"docs/{ASSETS}"),
+    "docs/how-to/choosing.md": lambda found: in_full(found, "../findings-training.md", f"../{ASSETS}"),
 }
 """Pages that carry a summary → what they say."""
 
 
 def write_findings(root: Path) -> list[Path]:
-    """Write docs/findings-training.md and the summaries of other pages, from results/studies; all below `root`."""
+    """Write docs/findings-training.md, its figure and the summaries of other pages, from results/studies below `root`."""
     found = all_results(root / "results" / "studies")
     page = root / "docs" / "findings-training.md"
     page.write_text(render(found))
     written = [page]
+    tested = pooled(found)
+    if tested:
+        from pser.studies.figures import draw_pooled
+
+        written += draw_pooled(tested, root / "docs" / ASSETS, FIGURE)
     for name, summarize in PAGES.items():
         text = (root / name).read_text()
         if START in text:

@@ -1,6 +1,6 @@
 """The questions that several studies answer together; written down when two of ten seeds of `chain` had been seen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,21 @@ class Question:
     asks: str
     pairs: tuple[tuple[str, str, str], ...]
     """Study, arm, and the arm it is compared with. No arm occurs twice: a run counts once."""
+    if_yes: str
+    """What to take if it does, in a sentence."""
+    if_reverse: str
+    if_level: str
+    """What to take if no difference is shown."""
 
     @property
     def contrast(self) -> Contrast:
         """As the tests name it."""
         return Contrast(arm="with", against="without", asks=self.asks)
+
+    def advice(self, verdict: str) -> str:
+        """What to take after this verdict; empty as long as the runs are too few to tell."""
+        told = {"higher": self.if_yes, "lower": self.if_reverse, "no difference shown": self.if_level}
+        return told.get(verdict, "")
 
 
 def _both(arm: str, against: str) -> tuple[tuple[str, str, str], ...]:
@@ -37,15 +47,54 @@ QUESTIONS = (
             ("chain", "pser-eta0", "per"),
             ("minatar", "pser-loss-long", "per-loss"),
         ),
+        if_yes="Turn backward decay on: `pser.PSER`.",
+        if_reverse="Leave backward decay off: `pser.PER`.",
+        if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards are "
+        "rare it is worth a comparison of your own.",
     ),
-    Question(asks="Does η help, without decay?", pairs=_both("per-eta", "per")),
-    Question(asks="Is CurrentTD better than MaxPrio in PSER?", pairs=_both("pser-currenttd", "pser")),
-    Question(asks="Is PSER as published better than PER?", pairs=_both("pser", "per")),
-    Question(asks="Is PSER as published better than uniform replay?", pairs=_both("pser", "uniform")),
-    Question(asks="Is PER better than uniform replay?", pairs=_both("per", "uniform")),
+    Question(
+        asks="Does η help, without decay?",
+        pairs=_both("per-eta", "per"),
+        if_yes="Keep a share η of every priority: `eta=0.7`.",
+        if_reverse='Do not keep a share η of every priority: `eta=0.0`, or `retain="decayed"`.',
+        if_level="Leave η at 0: no gain by it is shown, and it hides what decay does.",
+    ),
+    Question(
+        asks="Is CurrentTD better than MaxPrio in PSER?",
+        pairs=_both("pser-currenttd", "pser"),
+        if_yes="In PSER with η, let new transitions enter with their own TD error: `add(..., td_error=...)`, "
+        "`--initial td`.",
+        if_reverse="Let new transitions enter at the largest priority, as they do by default.",
+        if_level="Let new transitions enter at the largest priority, as they do by default: no gain by CurrentTD is "
+        "shown, and it costs a forward pass a step.",
+    ),
+    Question(
+        asks="Is PSER as published better than PER?",
+        pairs=_both("pser", "per"),
+        if_yes="Take `pser.PSER()` before `pser.PER()`.",
+        if_reverse="Take `pser.PER()` before PSER as published.",
+        if_level="Between PSER as published and PER no difference is shown: take `pser.PER()`, which has fewer settings.",
+    ),
+    Question(
+        asks="Is PSER as published better than uniform replay?",
+        pairs=_both("pser", "uniform"),
+        if_yes="Take `pser.PSER()` before `pser.Uniform()`.",
+        if_reverse="Take `pser.Uniform()` before PSER as published.",
+        if_level="Do not expect PSER as published to beat uniform replay: no difference is shown.",
+    ),
+    Question(
+        asks="Is PER better than uniform replay?",
+        pairs=_both("per", "uniform"),
+        if_yes="Prioritize: `pser.PER(alpha=0.6)` before `pser.Uniform()`.",
+        if_reverse="Do not prioritize: `pser.Uniform()`.",
+        if_level="Run `pser.Uniform()` beside any prioritization: over all games no difference to PER is shown.",
+    ),
     Question(
         asks="Is the loss a better signal than |δ| for PER (a sharper priority)?",
         pairs=(("minatar", "per-loss", "per"),),
+        if_yes="Tell the memory the loss of a transition instead of |δ|: `--priority-signal loss`.",
+        if_reverse="Tell the memory |δ|, not the loss.",
+        if_level="Tell the memory |δ|, as usual: no gain by the loss is shown.",
     ),
 )
 """What users ask. Their p-values are corrected together."""
@@ -72,21 +121,41 @@ def pooled(found: Mapping[str, Results]) -> list[Tested]:
     return correct(probed)
 
 
-def pooled_table(found: Mapping[str, Results]) -> str:
+def pooled_table(tested: Sequence[Tested]) -> str:
     """Question, answer and certainty, a line a question that has any runs; empty without."""
     rows = [
         [
-            tested.contrast.asks,
-            verdict_text(tested),
-            probability_text(tested),
-            f"{tested.corrected:.2g}",
-            f"{tested.wins} of {len(tested.games)}",
-            str(tested.runs),
+            one.contrast.asks,
+            verdict_text(one),
+            probability_text(one),
+            f"{one.corrected:.2g}",
+            f"{one.wins} of {len(one.games)}",
+            str(one.runs),
         ]
-        for tested in pooled(found)
+        for one in tested
     ]
     header = ["question", "answer", "probability", "p, corrected", "games ahead", "runs"]
     return table(header, rows) if rows else ""
+
+
+def pooled_note(found: Mapping[str, Results]) -> str:
+    """What the answers are made of, and which studies are not whole yet."""
+    named = {study for question in QUESTIONS for study, _, _ in question.pairs}
+    open_ = [
+        f"`{name}` ({len(results.records)} of {results.planned} runs)"
+        for name, results in found.items()
+        if name in named and not results.whole
+    ]
+    if not open_:
+        return POOLED
+    return f"{POOLED} **Not finished: {', '.join(open_)}.** Until then these are answers of the runs so far, and may change."
+
+
+def advice(tested: Sequence[Tested]) -> str:
+    """What to take, a line a question that has an answer."""
+    by_asks = {question.asks: question for question in QUESTIONS}
+    lines = [by_asks[one.contrast.asks].advice(one.verdict) for one in tested]
+    return "\n".join(f"- {line}" for line in lines if line)
 
 
 POOLED = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pser.analysis.markdown import table
 from pser.files.atomic import write_text
-from pser.studies.declaration import TEST
+from pser.studies.declaration import INTERVAL, TEST
 from pser.studies.record import Record
 from pser.studies.results import Cell, Results, Tested, results_of
 from pser.studies.sources import source_table
@@ -64,8 +64,8 @@ def render(results: Results, figures: list[str]) -> str:
         *([study.tell(results).details] if study.tell and results.records else []),
         *([tested_table(results)] if study.contrasts else []),
         f"*Measure*: {study.measure.about}. *Test*: {TEST}. *Probability*: that a run of the first arm scores "
-        "higher than one of the second on the same game, averaged over games, with its 95% bootstrap interval "
-        "(none where the runs are too few for one, or swept clean).",
+        f"higher than one of the second on the same game, averaged over games, with its {INTERVAL}; none where the "
+        "runs are too few for one, or swept clean.",
         "## To keep in mind",
         "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.stopping}")),
         "## Measure of each arm",
@@ -99,7 +99,7 @@ SOURCES = (
 def progress(results: Results) -> str:
     """How much of the study is there, and what it cost."""
     done, planned = len(results.records), results.planned
-    runs = f"All {planned} runs" if done == planned else f"{done} of {planned} runs so far"
+    runs = f"All {planned} runs" if results.whole else f"{done} of {planned} runs so far"
     return f"{runs}, {results.core_hours:.1f} core-hours."
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pser.analysis.statistics.aggregate import probability_of_improvement
 from pser.analysis.statistics.bootstrap import Estimate, improvement_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import arrangements, permutation_p_value
@@ -19,6 +20,8 @@ Stratum = tuple[str, FloatArray, FloatArray]
 SHOWN = 0.05
 """Corrected p-values below this call a difference shown."""
 PERMUTATIONS, RESAMPLES, SEED = 20_000, 2_000, 0
+LEFT_OUT = 1
+"""Runs that each draw of the bootstrap has less than there are, so that its intervals hold with three seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +60,10 @@ class Tested:
     """Runs of both arms that were compared."""
     wins: int
     """Games on which the arm's mean is the higher."""
+    by_game: tuple[float, ...]
+    """The probability that a run of the arm scores higher than one of the other, on each of these games."""
     probability: Estimate
-    """That a run of the arm scores higher than one of the other, averaged over games."""
+    """The same, averaged over games."""
     p_value: float
     corrected: float
     """Holm's correction over all contrasts that are tested together."""
@@ -84,6 +89,11 @@ class Results:
     """(game, arm) → its runs."""
     tested: tuple[Tested, ...]
     notes: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every planned run is there."""
+        return len(self.records) >= self.planned
 
     @property
     def core_hours(self) -> float:
@@ -164,7 +174,8 @@ def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generato
         seeds=min(min(len(x), len(y)) for _, x, y in both),
         runs=sum(len(x) + len(y) for _, x, y in both),
         wins=sum(x.mean() > y.mean() for _, x, y in both),
-        probability=improvement_interval(xs, ys, rng, resamples=RESAMPLES),
+        by_game=tuple(float(probability_of_improvement([x], [y])) for _, x, y in both),
+        probability=improvement_interval(xs, ys, rng, resamples=RESAMPLES, left_out=LEFT_OUT),
         p_value=p_value,
         corrected=p_value,
         smallest=min(1.0, 2 / arrangements(xs, ys)),

@@ -7,7 +7,7 @@ import numpy as np
 from pser.analysis.markdown import table
 from pser.analysis.statistics.bootstrap import Estimate, percentile_interval, stratified_resample
 from pser.analysis.statistics.ranks import mean_ranks
-from pser.studies.results import RESAMPLES, SEED, Results
+from pser.studies.results import LEFT_OUT, RESAMPLES, SEED, Results
 from pser.studies.study import Arm
 
 FEWEST_ARMS, FEWEST_RUNS = 3, 2
@@ -39,7 +39,10 @@ def standings(results: Results) -> list[Standing]:
         return []
     rng = np.random.default_rng(SEED)
     means = np.array(
-        [[one.mean(axis=1) for one in stratified_resample(row, RESAMPLES, rng)] for row in cells]
+        [
+            [one.mean(axis=1) for one in stratified_resample(row, RESAMPLES, rng, left_out=LEFT_OUT)]
+            for row in cells
+        ]
     )  # [games, arms, resamples]
     drawn = np.array([mean_ranks(means[:, :, number].tolist()) for number in range(RESAMPLES)])
     is_first = drawn == drawn.min(axis=1, keepdims=True)
@@ -67,8 +70,8 @@ def standing_table(results: Results) -> str:
 
 STANDING = (
     "Ranks of the arms' means on each game (1 is the highest), averaged over games, with their 95% interval when the "
-    "runs are drawn again with replacement, and the share of such draws in which the arm ranks best. Few seeds, drawn "
-    "again, vary less than other seeds would: take it as a hint where the tests show nothing."
+    "runs are drawn again (one run less than there are, with replacement), and the share of such draws in which the arm "
+    "ranks best: a hint where the tests show nothing."
 )
 
 
@@ -82,4 +85,4 @@ def best_told(results: Results) -> str:
         return ""
     listed = ", ".join(f"`{one.arm.name}` (first in {one.first:.0%} of draws)" for one in named)
     rest = f"; each of the others in under {LIKELY_FIRST:.0%}" if len(named) < len(found) else ""
-    return f"By mean rank over {len(results.study.games)} games, the best may be {listed}{rest}."
+    return f"by mean rank over {len(results.study.games)} games, the best may be {listed}{rest}."

@@ -79,12 +79,16 @@ def verdict_text(tested: Tested) -> str:
 
 
 def probability_text(tested: Tested) -> str:
-    """The probability of a higher score, and its interval where these runs can give one.
-
-    Resampling a clean sweep, or so few runs that no arrangement of them could show a difference, gives an interval
-    that says more than the runs do.
-    """
+    """The probability of a higher score, and its interval where these runs can give one."""
     value = tested.probability
-    if value.collapsed or tested.smallest >= SHOWN:
-        return f"{value.value:.2f}"
-    return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
+    interval = f" [{value.low:.2f}, {value.high:.2f}]" if has_interval(tested) else ""
+    return f"{value.value:.2f}{interval}"
+
+
+def has_interval(tested: Tested) -> bool:
+    """Whether these runs can give an interval.
+
+    Resampling a clean sweep, a single run of an arm on a game, or so few runs that no arrangement of them could show
+    a difference, gives one that says more than the runs do.
+    """
+    return not tested.probability.collapsed and tested.seeds > 1 and tested.smallest < SHOWN

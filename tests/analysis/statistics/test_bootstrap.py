@@ -59,6 +59,16 @@ def test_resampling_never_mixes_tasks():
     assert set(np.unique(second)) == {10.0, 20.0, 30.0}
 
 
+def test_runs_left_out_make_a_draw_smaller_but_never_empty():
+    scores = [np.array([7.0]), np.array([1.0, 2.0, 3.0])]
+    first, second = stratified_resample(scores, 500, np.random.default_rng(0), left_out=1)
+    assert first.shape == (500, 1)
+    assert second.shape == (500, 2)
+    assert set(np.unique(second)) == {1.0, 2.0, 3.0}
+    means = second.mean(axis=1)
+    assert means.var() == pytest.approx(scores[1].var(ddof=1) / 3, rel=0.1)  # that of the mean of three runs
+
+
 def test_same_seed_gives_the_same_interval_and_another_seed_another():
     scores = aggregate.by_task(np.random.default_rng(1).normal(size=(6, 3)))
     runs = [

@@ -1,8 +1,11 @@
 """The tests cry wolf as often as they say, with as many seeds as are run: simulated where nothing differs."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
+from pser.analysis.statistics.bootstrap import improvement_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.paired import paired_p_value, smallest_paired_p_value
 from pser.analysis.statistics.permutation import permutation_p_value
@@ -138,6 +141,25 @@ def test_shift_interval_holds_the_true_shift_as_often_as_it_says(seeds, draw):
         missed.append(float(found.excludes(2.0)))
     expected = attained(seeds, LEVEL)
     assert np.mean(missed) <= expected + error_of(expected)
+
+
+GAMES = {"three seeds of five games": [3] * 5, "ten of six and three of five": [10] * 6 + [3] * 5}
+
+
+@pytest.mark.parametrize("seeds", GAMES.values(), ids=GAMES)
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_improvement_interval_holds_the_true_probability_as_often_as_it_says(seeds, shift):
+    rng = np.random.default_rng(80)
+    true = NormalDist().cdf(shift / np.sqrt(2))  # that of a normal run shifted by so much
+    rates = {}
+    for left_out in (0, 1):
+        missed = []
+        for _ in range(400):
+            x, y = ([normal(rng, runs) + by for runs in seeds] for by in (shift, 0.0))
+            missed.append(improvement_interval(x, y, rng, resamples=300, left_out=left_out).excludes(true))
+        rates[left_out] = np.mean(missed)
+    assert rates[1] <= LEVEL + 3.0 * np.sqrt(LEVEL * (1 - LEVEL) / 400)
+    assert rates[0] > rates[1]  # as many draws as runs give too narrow intervals
 
 
 def test_a_real_difference_is_found():
