@@ -14,8 +14,8 @@ from pser.studies.figures import draw_pooled
 from pser.studies.findings import in_a_picture, in_full, in_short, render
 from pser.studies.pooled import QUESTIONS, Question, advice, pooled_note, pooled_table
 from pser.studies.results import results_of
-from pser.studies.telling import has_interval
 from pser.studies.study import Arm
+from pser.studies.telling import has_interval
 
 from .synthetic import records, small_study
 

@@ -7,8 +7,8 @@ TEST = (
     "two-sided; Holm's correction over the contrasts of the study; a difference is called shown below 0.05"
 )
 INTERVAL = (
-    "95% bootstrap interval (draws of one run less than there are, so that it holds over five games of three seeds; over "
-    "fewer it is somewhat too narrow)"
+    "95% bootstrap interval (draws of one run less than there are, so that it holds over five games of three seeds; "
+    "over fewer it is somewhat too narrow)"
 )
 
 

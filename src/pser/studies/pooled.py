@@ -49,8 +49,8 @@ QUESTIONS = (
         ),
         if_yes="Turn backward decay on: `pser.PSER`.",
         if_reverse="Leave backward decay off: `pser.PER`.",
-        if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards are "
-        "rare it is worth a comparison of your own.",
+        if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards "
+        "are rare it is worth a comparison of your own.",
     ),
     Question(
         asks="Does η help, without decay?",
@@ -73,7 +73,7 @@ QUESTIONS = (
         pairs=_both("pser", "per"),
         if_yes="Take `pser.PSER()` before `pser.PER()`.",
         if_reverse="Take `pser.PER()` before PSER as published.",
-        if_level="Between PSER as published and PER no difference is shown: take `pser.PER()`, which has fewer settings.",
+        if_level="Between PSER as published and PER no difference is shown: take `pser.PER()`, the simpler.",
     ),
     Question(
         asks="Is PSER as published better than uniform replay?",
@@ -148,7 +148,8 @@ def pooled_note(found: Mapping[str, Results]) -> str:
     ]
     if not open_:
         return POOLED
-    return f"{POOLED} **Not finished: {', '.join(open_)}.** Until then these are answers of the runs so far, and may change."
+    so_far = "Until then these are answers of the runs so far, and may change."
+    return f"{POOLED} **Not finished: {', '.join(open_)}.** {so_far}"
 
 
 def advice(tested: Sequence[Tested]) -> str:

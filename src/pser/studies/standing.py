@@ -70,8 +70,8 @@ def standing_table(results: Results) -> str:
 
 STANDING = (
     "Ranks of the arms' means on each game (1 is the highest), averaged over games, with their 95% interval when the "
-    "runs are drawn again (one run less than there are, with replacement), and the share of such draws in which the arm "
-    "ranks best: a hint where the tests show nothing."
+    "runs are drawn again (one run less than there are, with replacement), and the share of such draws in which the "
+    "arm ranks best: a hint where the tests show nothing."
 )
 
 
