@@ -139,7 +139,7 @@ PAGES: dict[str, Callable[[Mapping[str, Results]], str]] = {
 
 
 def write_findings(root: Path) -> list[Path]:
-    """Write docs/findings-training.md, its figure and other pages' summaries, from results/studies; all below `root`."""
+    """Write docs/findings-training.md, its figure, and the summaries of other pages; all below `root`."""
     found = all_results(root / "results" / "studies")
     page = root / "docs" / "findings-training.md"
     page.write_text(render(found))
