@@ -203,13 +203,6 @@ def is_locked(folder):
         return True
 
 
-def test_the_newest_whole_line_of_a_record_is_shown(tmp_path):
-    record = tmp_path / "train.jsonl"
-    assert grid.newest(record, "frames", ",.0f") == "-"
-    record.write_text('{"frames": 1000}\n{"frames": 2000}\n{"fra')
-    assert grid.newest(record, "frames", ",.0f") == "2,000"
-
-
 def test_a_crashing_process_takes_no_other_with_it(tmp_path):
     with LocalProcesses(2) as executor:
         bad = executor.submit(job_of(tmp_path / "bad", env="nes:Mario"))

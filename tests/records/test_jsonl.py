@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pser.errors import DamagedFileError
-from pser.records.jsonl import JsonLines
+from pser.records.jsonl import JsonLines, newest_frames, newest_row
 
 
 def rows(path):
@@ -45,3 +45,20 @@ def test_a_file_shorter_than_its_checkpoint_says_is_refused(tmp_path):
     (tmp_path / "x").write_text("{}\n")
     with pytest.raises(DamagedFileError, match="has 3 bytes"):
         JsonLines(tmp_path / "x", 10)
+
+
+def test_the_newest_whole_row_is_read(tmp_path):
+    record = tmp_path / "train.jsonl"
+    assert newest_row(record) == {}
+    assert newest_frames(record) == 0
+    record.write_text('{"frames": 1000}\n{"frames": 2000, "loss": 1}\n{"fra')
+    assert newest_row(record) == {"frames": 2000, "loss": 1}
+    assert newest_frames(record) == 2000
+
+
+@pytest.mark.parametrize("line", ["no row", "[1]", '{"frames": null}', "{}"])
+def test_a_row_that_cannot_be_read_counts_as_none(tmp_path, line):
+    record = tmp_path / "train.jsonl"
+    record.write_text(f"{line}\n")
+    assert newest_row(record).get("frames") is None
+    assert newest_frames(record) == 0

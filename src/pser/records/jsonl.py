@@ -57,12 +57,21 @@ def finite(value: Any) -> Any:
     return value
 
 
-def newest_frames(path: Path) -> int:
-    """The frames that the newest whole row of a record speaks of; 0 if there is none."""
+def newest_row(path: Path) -> dict[str, Any]:
+    """The newest whole row of a record; empty if there is none."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL_BYTES))
             whole = [line for line in file.read().splitlines(keepends=True) if line.endswith(b"\n")]
-        return int(json.loads(whole[-1])["frames"])
-    except (OSError, IndexError, ValueError, KeyError, TypeError):
+        row = json.loads(whole[-1])
+    except (OSError, IndexError, ValueError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def newest_frames(path: Path) -> int:
+    """The frames that the newest whole row of a record speaks of; 0 if there is none."""
+    try:
+        return int(newest_row(path).get("frames", 0))
+    except (ValueError, TypeError):
         return 0
