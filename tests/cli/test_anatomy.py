@@ -1,20 +1,46 @@
 """`pser anatomy`: what the priorities are made of."""
 
+import re
+
 import pytest
 
 from pser.cli import main
 
 
+def shares_in(printed):
+    """Source → share, of the first four that are printed."""
+    found = re.findall(r"^  (.+?) +(\d+\.\d)%", printed, re.MULTILINE)
+    return {name: float(share) / 100 for name, share in found[:4]}
+
+
 def test_it_prints_the_shares_of_given_settings(capsys):
     assert main(["anatomy", "--eta", "0.3", "--batch-size", "32", "--update-period-steps", "4"]) == 0
     printed = capsys.readouterr().out
-    assert "8 replays a life" in printed
-    assert "| η = 0.3 |" in printed
+    assert "η = 0.3, ρ = 0.4: 8 replays a life" in printed
+    shares = shares_in(printed)
+    assert list(shares) == ["insertion", "η's retention", "own TD error", "decay"]
+    assert sum(shares.values()) == pytest.approx(1.0, abs=0.002)
+    assert shares["insertion"] == pytest.approx(
+        1 / 8, abs=0.02
+    )  # those never replayed of eight replays a life
 
 
-def test_it_takes_the_settings_and_errors_of_a_run(run, capsys):
+def test_only_what_came_by_decay_can_be_retained(capsys):
+    assert main(["anatomy"]) == 0
+    everything = shares_in(capsys.readouterr().out)
+    assert main(["anatomy", "--retain", "decayed"]) == 0
+    printed = capsys.readouterr().out
+    assert "η = 0.7 of what came by decay, ρ = 0.4: 8 replays a life" in printed
+    assert shares_in(printed)["decay"] > 5 * everything["decay"]
+    assert "at the end of a life" not in printed  # insertion is not held up
+
+
+def test_it_takes_the_settings_and_errors_of_a_run_and_shows_what_it_recorded(run, capsys):
     assert main(["anatomy", "--run", str(run)]) == 0
-    assert "32 replays a life" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "32 replays a life" in printed
+    _, recorded = printed.split(f"as recorded by {run}, at its end:")
+    assert sum(shares_in(recorded).values()) == pytest.approx(1.0, abs=0.002)
 
 
 @pytest.mark.parametrize("flags", [["--td-median", "0"], ["--run", "nowhere"], ["--eta", "2"]])

@@ -16,6 +16,7 @@ from pser.studies.tuning import (
     arm_of,
     best_of,
     budget,
+    chosen_again,
     descend,
     random_choices,
     stage_score,
@@ -140,3 +141,11 @@ def test_the_tuning_of_a_tiny_game_runs_and_reports(tmp_path, capsys):
 def test_a_search_without_values_is_refused(tmp_path, capsys):
     assert main(["tune", "--games", "gym:CartPole-v1", "--out", str(tmp_path), "--seeds", "0"]) == 2
     assert "seeds must be at least 1" in capsys.readouterr().err
+
+
+def test_how_sure_a_choice_is_counts_all_draws_of_one_seed_less():
+    scores = {(0,): {"one": [1.0, 4.0, 6.0]}, (1,): {"one": [2.0, 3.0, 5.0]}}
+    pairs = [list(itertools.product(by_game["one"], repeat=2)) for by_game in scores.values()]
+    wins = [sum(x) >= sum(y) for x, y in itertools.product(*pairs)]  # of equals the first is chosen
+    found = chosen_again(scores, lambda drawn: best_of(drawn, [(0,), (1,)]), (0,))
+    assert found == pytest.approx(sum(wins) / len(wins), abs=0.05)

@@ -26,6 +26,8 @@ class Settings:
     """ρ, what each earlier step is handed."""
     window: int = 5
     """W, how many steps decay reaches back."""
+    retain: Literal["all", "decayed"] = "all"
+    """What η keeps a share of: every priority, as in the paper, or only what came by decay."""
     initial: Literal["max", "td"] = "max"
     """Priority of new transitions: the largest ever (MaxPrio) or their own (CurrentTD)."""
     batch_size: int = 32
@@ -50,24 +52,30 @@ class Settings:
 def run(settings: Settings) -> None:
     """Print the shares, or write the page."""
     from pser.analysis.anatomy.arithmetic import Surprises, decay_reach, replays_a_life
-    from pser.analysis.anatomy.page import Case, anatomy_table, measure
+    from pser.analysis.anatomy.page import Case, measure
+    from pser.analysis.anatomy.text import bars, lines_of, recorded_shares
 
     if settings.page is not None:
         _write_page(settings.page)
         return
     surprises = Surprises(median=settings.td_median, spread=settings.td_spread)
     case = Case(
-        f"η = {settings.eta:g}",
+        f"η = {settings.eta:g}{' of what came by decay' if settings.retain == 'decayed' else ''}, ρ = {settings.rho:g}",
         _prioritization(settings),
         settings.initial,
         replays_a_life(settings.batch_size, settings.update_period_steps),
     )
+    recorded: dict[str, float] = {}
     if settings.run is not None:
-        case, surprises = _of_run(settings.run)
+        case, surprises, memory = _of_run(settings.run)
+        recorded = recorded_shares(memory)
     print(
-        f"{case.replays:g} replays a life; errors in units of the largest priority ever: median {surprises.median:.3g}"
+        f"{case.name}: {case.replays:g} replays a life, median |δ| {surprises.median:.3g} of the largest priority"
     )
-    print(anatomy_table(measure([case], surprises)))
+    (row,) = measure([case], surprises)
+    print("\n".join(lines_of(row)))
+    if recorded:
+        print("\n".join(bars(f"as recorded by {settings.run}, at its end", recorded)))
     if case.initial == "max" and case.eta > 0:
         rho = getattr(case.prioritization, "rho", 0.0)
         whole, tenth = (decay_reach(size, case.eta, rho, case.replays) for size in (1.0, 0.1))
@@ -80,11 +88,17 @@ def run(settings: Settings) -> None:
 def _prioritization(settings: Settings) -> Any:
     import pser
 
-    return pser.PSER(alpha=settings.alpha, eta=settings.eta, rho=settings.rho, window=settings.window)
+    return pser.PSER(
+        alpha=settings.alpha,
+        eta=settings.eta,
+        rho=settings.rho,
+        window=settings.window,
+        retain=settings.retain,
+    )
 
 
-def _of_run(folder: Path) -> tuple[Any, Any]:
-    """Settings of a run; its mean |δ| over its largest priority gives the size of the errors."""
+def _of_run(folder: Path) -> tuple[Any, Any, dict[str, float]]:
+    """Settings of a run; its mean |δ| over its largest priority gives the size of the errors; its memory at the end."""
     from pser.analysis.anatomy.arithmetic import Surprises, replays_a_life
     from pser.analysis.anatomy.page import Case
     from pser.records.folder import RunFolder
@@ -101,7 +115,7 @@ def _of_run(folder: Path) -> tuple[Any, Any]:
     median = max(ratio, 1e-9) / 2.718281828459045 ** (spread**2 / 2)  # of a lognormal with that mean
     replays = replays_a_life(train.agent.batch_size, train.agent.update_period_steps)
     case = Case(train.replay.label, train.replay.prioritization, train.replay.initial, replays)
-    return case, Surprises(median=median, spread=spread)
+    return case, Surprises(median=median, spread=spread), known[-1]["memory"]
 
 
 def _write_page(page: Path) -> None:

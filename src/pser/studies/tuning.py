@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pser.analysis.markdown import table
+from pser.analysis.statistics.bootstrap import stratified_resample
 from pser.studies.record import Record
-from pser.studies.results import Results
+from pser.studies.results import LEFT_OUT, Results
 from pser.studies.study import Arm, Planned, Study
 from pser.studies.telling import Told
 
@@ -144,14 +145,14 @@ def tell(results: Results) -> Told:
     if chosen is None:
         parts.append(f"the descent goes on ({sum(one in scores for one in tried)} settings measured)")
     else:
-        again = _again(scores, lambda found: descend_within(study, found, tried), chosen)
+        again = chosen_again(scores, lambda found: descend_within(study, found, tried), chosen)
         parts.append(
             f"coordinate descent chose {_name(study, chosen)}, {again:.0%} of resampled seeds choose it again"
         )
         rows.append(["coordinate descent", _name(study, chosen), str(len(tried)), f"{again:.0%}"])
     if all(one in scores for one in drawn):
         best = best_of(scores, drawn)
-        again = _again(scores, lambda found: best_of(found, drawn), best)
+        again = chosen_again(scores, lambda found: best_of(found, drawn), best)
         parts.append(f"random search of as many settings chose {_name(study, best)} ({again:.0%})")
         rows.append(["random search", _name(study, best), str(len(drawn)), f"{again:.0%}"])
     else:
@@ -167,18 +168,16 @@ def descend_within(study: Tuning, scores: Scores, tried: Sequence[Choice]) -> Ch
     return descend(study.values, study.start, known)[1]
 
 
-def _again(scores: Scores, choose: Callable[[Scores], Choice | None], chosen: Choice) -> float:
+def chosen_again(scores: Scores, choose: Callable[[Scores], Choice | None], chosen: Choice) -> float:
     """Share of bootstrap resamples of the seeds in which the same setting is chosen."""
-    rng = np.random.default_rng(0)
+    cells = [(choice, game) for choice, by_game in scores.items() for game in by_game]
+    values = [np.asarray(scores[choice][game]) for choice, game in cells]
+    resampled = stratified_resample(values, RESAMPLES, np.random.default_rng(0), left_out=LEFT_OUT)
     hits = 0
-    for _ in range(RESAMPLES):
-        drawn = {
-            choice: {
-                game: [values[index] for index in rng.integers(0, len(values), len(values))]
-                for game, values in by_game.items()
-            }
-            for choice, by_game in scores.items()
-        }
+    for number in range(RESAMPLES):
+        drawn: Scores = {choice: {} for choice in scores}
+        for (choice, game), draws in zip(cells, resampled, strict=True):
+            drawn[choice][game] = draws[number].tolist()
         hits += choose(drawn) == chosen
     return hits / RESAMPLES
 
