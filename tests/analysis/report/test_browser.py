@@ -1,8 +1,6 @@
 """The page in a real browser: Chromium opens it from a file, without a network."""
 
 import csv
-import json
-import shutil
 
 import pytest
 
@@ -11,21 +9,13 @@ from pser.analysis.report.build import ReportSettings, build_report
 
 pytest.importorskip("jinja2", reason="the page needs the report extra")
 pytest.importorskip("selenium", reason="the browser test needs selenium")
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or CHROMEDRIVER is None,
-    reason="no chromium and chromedriver: apt-get install chromium chromium-driver",
-)
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-)  # fmt: skip
+from browser import colours, needs_chromium, requested, resize, settle, start_chromium
+
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +33,7 @@ def page_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chromium():
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    driver = start_chromium()
     yield driver
     driver.quit()
 
@@ -65,14 +50,6 @@ def browser(chromium, page_file):
     WebDriverWait(chromium, 30).until(lambda driver: driver.find_elements(*drawn))
     chromium.execute_script("window.scrollTo({top: 0, behavior: 'instant'})")
     return chromium
-
-
-def colours(driver, scheme):
-    features = [
-        {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},  # a click must not chase a scrolling page
-    ]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 def background(driver):
@@ -101,11 +78,6 @@ def show(driver, css):
     settle(driver)
 
 
-def settle(driver):
-    """Wait for the next two frames: the charts draw themselves between frames."""
-    driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
-
-
 def first_column(driver, table):
     return [
         [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
@@ -119,8 +91,7 @@ def test_page_loads_without_console_message_or_network_request(chromium, page_fi
     chromium.get(page_file.as_uri())
     settle(chromium)
     assert chromium.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    asked = requested(chromium)
     assert asked, "the log must hold at least the page itself"
     assert all(url == page_file.as_uri() or url.startswith("data:") for url in asked)
 
@@ -231,8 +202,7 @@ def test_colours_follow_the_system_until_the_reader_chooses(browser):
 
 
 def test_page_fits_a_phone_without_sideways_scrolling_and_shows_scores_first(browser):
-    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    resize(browser, 390, 844)
     browser.refresh()
     for chart in ("#curve-charts .chart", "#profile", "#diagnostic-charts .chart", "#metric-chart"):
         show(browser, chart)

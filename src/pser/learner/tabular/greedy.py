@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pser.env.blind_cliffwalk import ExhaustiveMemory, discount, optimal_values
 from pser.learner.tabular.q_learning import Init, TabularRun, TabularSettings
+from pser.learner.tabular.watch import Watch
 
 Values = NDArray[np.float64]
 
@@ -111,27 +112,11 @@ def _run(
     learned: Callable[[int, Values], None] | None,
 ) -> TabularRun:
     values = np.zeros_like(truth)
-    curve = [float(np.mean(truth**2))]
-    crossings: list[int] = []
-    first_reward = None
-    iteration = 0
-    while len(crossings) < len(settings.thresholds) and iteration < max_iterations:
-        iteration += 1
+    watch = Watch(settings, max_iterations, float(np.mean(truth**2)))
+    while not watch.over:
         pair = choose(values)
         values[pair] += settings.step_size * model.td_errors(values)[pair]
         if learned is not None:
             learned(pair, values)
-        if first_reward is None and model.reward[pair] != 0.0:
-            first_reward = iteration
-        mse = float(np.mean((truth - values) ** 2))
-        while len(crossings) < len(settings.thresholds) and mse < settings.thresholds[len(crossings)]:
-            crossings.append(iteration)
-        if iteration % settings.record_every == 0:
-            curve.append(mse)
-    missing = [None] * (len(settings.thresholds) - len(crossings))
-    return TabularRun(
-        crossings=(*crossings, *missing),
-        first_reward=first_reward,
-        iterations=iteration,
-        curve=np.array(curve),
-    )
+        watch.learned(float(np.mean((truth - values) ** 2)), rewarded=bool(model.reward[pair]))
+    return watch.run()

@@ -18,6 +18,7 @@ from pser.learner.kin.rules import BackwardUpdate, ReaPER, RewardBackprop, Seque
 from pser.learner.kin.targets import backward_targets
 from pser.learner.kin.walkers import Walkers
 from pser.learner.tabular.q_learning import AgentName, TabularRun, TabularSettings
+from pser.learner.tabular.watch import Watch
 
 Values = NDArray[np.float64]
 Lesson: TypeAlias = tuple[int, float | None]
@@ -191,27 +192,14 @@ def run_kin(
     }
     lessons, told = kin[name]()
     error = float(np.mean(truth**2))
-    curve, crossings = [error], list[int]()
-    first_reward, iteration = None, 0
-    while len(crossings) < len(settings.thresholds) and iteration < max_iterations:
-        iteration += 1
+    watch = Watch(settings, max_iterations, error)
+    while not watch.over:
         at, target = next(lessons)
         pair = chain.pair[at]
         td = (chain.target(at, values) if target is None else target) - values[pair]
         values[pair] += settings.step_size * td
         told(at, td)
-        if first_reward is None and chain.reward[at]:
-            first_reward = iteration
         if td:
             error = float(np.mean((truth - values) ** 2))
-        while len(crossings) < len(settings.thresholds) and error < settings.thresholds[len(crossings)]:
-            crossings.append(iteration)
-        if iteration % settings.record_every == 0:
-            curve.append(error)
-    missing = [None] * (len(settings.thresholds) - len(crossings))
-    return TabularRun(
-        crossings=(*crossings, *missing),
-        first_reward=first_reward,
-        iterations=iteration,
-        curve=np.array(curve),
-    )
+        watch.learned(error, rewarded=bool(chain.reward[at]))
+    return watch.run()
