@@ -9,6 +9,7 @@ from pser.studies import check, epsilon, rainbow, report
 from pser.studies.findings import (
     END,
     PAGES,
+    RECORDS,
     START,
     all_results,
     in_full,
@@ -133,6 +134,13 @@ def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
 def test_the_pages_in_the_repository_are_what_the_records_say():
     found = all_results(ROOT / "results" / "studies")
     assert (ROOT / "docs" / "findings-training.md").read_text() == render(found)
+    for name, results in found.items():
+        if results.records:
+            folder = ROOT / RECORDS / name
+            figures = [f"figures/{figure}.png" for figure in ("curves", "measures")]
+            assert (folder / "README.md").read_text() == report.render(results, figures)
+            assert (folder / "runs.csv").read_text() == report.runs_csv(results)
+            assert all((folder / figure).is_file() for figure in figures)
     for name, summarize in PAGES.items():
         text = (ROOT / name).read_text()
         assert START in text
@@ -148,7 +156,7 @@ def test_findings_are_written_where_the_pages_are(tmp_path):
     (tmp_path / "docs" / "how-to").mkdir(parents=True)
     (tmp_path / "README.md").write_text("no marks here\n")
     (tmp_path / "docs" / "how-to" / "choosing.md").write_text(f"{START}{END}")
-    written = write_findings(tmp_path)
+    written = list(write_findings(tmp_path))
     assert [path.name for path in written] == ["findings-training.md", "choosing.md"]
     assert "0 of" in written[0].read_text()
 

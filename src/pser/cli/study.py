@@ -43,7 +43,8 @@ class Settings:
     report: bool = False
     """Write page, tables and figures from the records."""
     findings: bool = False
-    """Write docs/findings-training.md, and the summaries of other pages, from all records below results/studies."""
+    """Write the reports of all studies, docs/findings-training.md, and the summaries of other pages, from all records
+    below results/studies."""
     jobs: int = 1
     """Runs carried out at the same time (with Ray the CPUs decide)."""
     engine: Literal["local", "ray"] = "local"
@@ -86,7 +87,8 @@ def run(settings: Settings) -> None:
     if settings.findings:
         from pser.studies.findings import write_findings
 
-        print("\n".join(f"written: {page}" for page in write_findings(Path())))
+        for path in write_findings(Path()):
+            print(f"written: {path}", flush=True)
         return
     assert settings.name is not None
     whole = find_study(settings.name)

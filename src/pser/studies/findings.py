@@ -1,6 +1,6 @@
 """The page of findings from training: every study's question, answer, certainty and cost, from the records."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pser.analysis.markdown import table
@@ -8,7 +8,7 @@ from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import INTERVAL, TEST
 from pser.studies.pooled import advice, pooled, pooled_note, pooled_table
-from pser.studies.report import measure_table, progress, take_off_table
+from pser.studies.report import measure_table, progress, take_off_table, write_report
 from pser.studies.results import Results, results_of
 from pser.studies.sources import source_table
 from pser.studies.standing import best_told, standing_table
@@ -18,6 +18,8 @@ START, END = "<!-- findings from training: start -->", "<!-- findings from train
 """Between these lines other pages carry the summary."""
 ADVISING = ("chain", "minatar")
 """Studies that compare what a user may choose from."""
+RECORDS = "results/studies"
+"""Where the records are, and each study's own page."""
 ASSETS, FIGURE = "assets", "findings"
 """Where the figure of the page is, below docs, and its name."""
 
@@ -90,9 +92,15 @@ def _section(name: str, results: Results) -> str:
         sources = source_table(results)
         if sources:
             parts += ["Where the sampling mass came from, at the end of the runs:", sources]
+        parts += [f"![Each run of {name}](../{RECORDS}/{name}/figures/measures.png)", _more(name)]
     if results.notes:
         parts.append("\n".join(f"- To keep in mind: {note}." for note in results.notes))
     return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def _more(name: str) -> str:
+    page = f"../{RECORDS}/{name}/README.md"
+    return f"*A dot a run. Learning curves, arms and a list of the runs: [study `{name}`]({page}).*"
 
 
 def in_short(found: Mapping[str, Results], assets: str) -> str:
@@ -138,20 +146,26 @@ PAGES: dict[str, Callable[[Mapping[str, Results]], str]] = {
 """Pages that carry a summary → what they say."""
 
 
-def write_findings(root: Path) -> list[Path]:
-    """Write docs/findings-training.md, its figure, and the summaries of other pages; all below `root`."""
-    found = all_results(root / "results" / "studies")
+def write_findings(root: Path) -> Iterator[Path]:
+    """Write the reports of all studies with records, the page of findings and its figure, and other pages' summaries.
+
+    All below `root`; each path comes when it is written.
+    """
+    kept = root / RECORDS
+    found = all_results(kept)
+    for name, results in found.items():
+        if results.records:
+            yield write_report(results.study, results.records, kept / name)
     page = root / "docs" / "findings-training.md"
     page.write_text(render(found))
-    written = [page]
+    yield page
     tested = pooled(found)
     if tested:
         from pser.studies.figures import draw_pooled
 
-        written += draw_pooled(tested, root / "docs" / ASSETS, FIGURE)
+        yield from draw_pooled(tested, root / "docs" / ASSETS, FIGURE)
     for name, summarize in PAGES.items():
         text = (root / name).read_text()
         if START in text:
             (root / name).write_text(put_between_marks(text, summarize(found)))
-            written.append(root / name)
-    return written
+            yield root / name
