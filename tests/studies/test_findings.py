@@ -11,7 +11,7 @@ from pser.studies.findings import (
     PAGES,
     RECORDS,
     START,
-    all_results,
+    Findings,
     in_full,
     put_between_marks,
     render,
@@ -120,7 +120,7 @@ def test_the_check_counts_standard_errors_to_the_published_figures():
 
 
 def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
-    found = {"small": told({"pser": [5], "uniform": [1]}), "other": told({})}
+    found = Findings({"small": told({"pser": [5], "uniform": [1]}), "other": told({})})
     page = f"before\n{START}\nstale\n{END}\nafter\n"
     new = put_between_marks(page, in_full(found, "there.md", "there"))
     assert new.startswith(f"before\n{START}\n\n| study |")
@@ -132,15 +132,14 @@ def test_a_summary_stands_between_its_marks_and_nothing_else_changes():
 
 
 def test_the_pages_in_the_repository_are_what_the_records_say():
-    found = all_results(ROOT / "results" / "studies")
+    found = Findings.read(ROOT / RECORDS)
     assert (ROOT / "docs" / "findings-training.md").read_text() == render(found)
-    for name, results in found.items():
-        if results.records:
-            folder = ROOT / RECORDS / name
-            figures = [f"figures/{figure}.png" for figure in ("curves", "measures")]
-            assert (folder / "README.md").read_text() == report.render(results, figures)
-            assert (folder / "runs.csv").read_text() == report.runs_csv(results)
-            assert all((folder / figure).is_file() for figure in figures)
+    for name, results in found.begun.items():
+        folder = ROOT / RECORDS / name
+        figures = [f"figures/{figure}.png" for figure in ("curves", "measures")]
+        assert (folder / "README.md").read_text() == report.render(results, figures)
+        assert (folder / "runs.csv").read_text() == report.runs_csv(results)
+        assert all((folder / figure).is_file() for figure in figures)
     for name, summarize in PAGES.items():
         text = (ROOT / name).read_text()
         assert START in text

@@ -11,7 +11,7 @@ from pser.analysis.statistics.permutation import permutation_p_value
 from pser.studies import pooled
 from pser.studies.catalogue import find_study
 from pser.studies.figures import draw_pooled
-from pser.studies.findings import in_a_picture, in_full, in_short, render
+from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render
 from pser.studies.pooled import QUESTIONS, Question, advice, pooled_note, pooled_table
 from pser.studies.results import results_of
 from pser.studies.study import Arm
@@ -68,14 +68,15 @@ def test_a_pair_without_runs_is_left_out_and_so_is_a_question(monkeypatch):
     assert len(pooled.pooled(found)[0].games) == 2
     without = {"first": found["first"]}
     assert pooled.pooled(without) == []
-    assert pooled_table([]) == in_short(without, "assets") == in_a_picture(without, "assets") == ""
-    assert "## In short" not in render(without)
+    none = Findings(without)
+    assert pooled_table([]) == in_short(none, "assets") == in_a_picture(none, "assets") == ""
+    assert "## In short" not in render(none)
 
 
 def test_pages_have_a_line_a_question(monkeypatch):
     more = {"a": [3, 4], "b": [1, 2], "c": [3, 4], "d": [1, 2]}
-    found = found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more)
-    (line,) = [line for line in pooled_table(pooled.pooled(found)).splitlines() if "Does it help?" in line]
+    found = Findings(found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more))
+    (line,) = [line for line in pooled_table(found.together).splitlines() if "Does it help?" in line]
     assert re.fullmatch(r"\| Does it help\? \| yes \| 1.00 \| 0.000\d* \| 6 of 6 \| 24 \|", line)
     for page in (render(found), in_short(found, "there"), in_full(found, "there.md", "there")):
         assert line in page

@@ -98,9 +98,10 @@ def run(settings: Settings) -> None:
         print("\n".join(status_lines(study, place, settings.seeds)))
     elif settings.report:
         from pser.studies.report import write_report
+        from pser.studies.results import results_of
 
-        page = write_report(study, read_records(place.kept), place.kept, settings.seeds)
-        print(f"written: {page}")
+        results = results_of(study, read_records(place.kept), settings.seeds)
+        print(f"written: {write_report(results, place.kept)}")
     elif carry_out_study(
         study,
         place,

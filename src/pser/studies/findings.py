@@ -1,7 +1,10 @@
 """The page of findings from training: every study's question, answer, certainty and cost, from the records."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
@@ -9,7 +12,7 @@ from pser.studies.conduct import read_records
 from pser.studies.declaration import INTERVAL, TEST
 from pser.studies.pooled import advice, pooled, pooled_note, pooled_table
 from pser.studies.report import measure_table, progress, take_off_table, write_report
-from pser.studies.results import Results, results_of
+from pser.studies.results import Results, Tested, results_of
 from pser.studies.sources import source_table
 from pser.studies.standing import best_told, standing_table
 from pser.studies.telling import answer, sentence
@@ -24,9 +27,26 @@ ASSETS, FIGURE = "assets", "findings"
 """Where the figure of the page is, below docs, and its name."""
 
 
-def all_results(folder: Path, names: Sequence[str] = NAMES) -> dict[str, Results]:
-    """The results of every declared study, from the records below `folder`."""
-    return {name: results_of(find_study(name), read_records(folder / name)) for name in names}
+@dataclass(frozen=True)
+class Findings:
+    """What the studies say, one by one and together."""
+
+    studies: Mapping[str, Results]
+
+    @classmethod
+    def read(cls, folder: Path, names: Sequence[str] = NAMES) -> Self:
+        """Those of every declared study, from the records below `folder`."""
+        return cls({name: results_of(find_study(name), read_records(folder / name)) for name in names})
+
+    @property
+    def begun(self) -> dict[str, Results]:
+        """Those of studies that have records."""
+        return {name: results for name, results in self.studies.items() if results.records}
+
+    @cached_property
+    def together(self) -> list[Tested]:
+        """The questions that several studies answer together."""
+        return pooled(self.studies)
 
 
 def summary_table(found: Mapping[str, Results], link: str = "") -> str:
@@ -44,14 +64,14 @@ def summary_table(found: Mapping[str, Results], link: str = "") -> str:
     return table(["study", "question", "answer", "runs so far", "core-hours"], rows) + "\n"
 
 
-def render(found: Mapping[str, Results]) -> str:
+def render(found: Findings) -> str:
     """The page, in Markdown."""
     parts = [
         HEAD,
-        *(["## In short", in_short(found, ASSETS)] if pooled(found) else []),
+        *(["## In short", in_short(found, ASSETS)] if found.together else []),
         "## Studies",
-        summary_table(found),
-        *(_section(name, results) for name, results in found.items()),
+        summary_table(found.studies),
+        *(_section(name, results) for name, results in found.studies.items()),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -103,30 +123,30 @@ def _more(name: str) -> str:
     return f"*A dot a run. Learning curves, arms and a list of the runs: [study `{name}`]({page}).*"
 
 
-def in_short(found: Mapping[str, Results], assets: str) -> str:
+def in_short(found: Findings, assets: str) -> str:
     """The questions that studies answer together: as a picture and a table, with what follows."""
-    tested = pooled(found)
-    if not tested:
-        return ""
-    return "\n\n".join([in_a_picture(found, assets), pooled_table(tested)])
-
-
-def in_a_picture(found: Mapping[str, Results], assets: str) -> str:
-    """The same without the table: what to take, and which arms rank highest."""
-    tested = pooled(found)
-    if not tested:
-        return ""
-    best = [f"In `{name}`: {told}" for name in ADVISING if name in found and (told := best_told(found[name]))]
-    picture = f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
-    parts = [pooled_note(found), picture, "What to take, by these runs:", advice(tested), *best]
+    parts = (in_a_picture(found, assets), pooled_table(found.together))
     return "\n\n".join(part for part in parts if part)
 
 
-def in_full(found: Mapping[str, Results], link: str, assets: str) -> str:
+def in_a_picture(found: Findings, assets: str) -> str:
+    """The same without the table: what to take, and which arms rank highest."""
+    if not found.together:
+        return ""
+    studies = found.studies
+    best = [
+        f"In `{name}`: {told}" for name in ADVISING if name in studies and (told := best_told(studies[name]))
+    ]
+    picture = f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
+    parts = [pooled_note(studies), picture, "What to take, by these runs:", advice(found.together), *best]
+    return "\n\n".join(part for part in parts if part)
+
+
+def in_full(found: Findings, link: str, assets: str) -> str:
     """What studies answer together, and what each says."""
-    begun = {name: results for name, results in found.items() if results.records}
+    begun = found.begun
     parts = [in_short(found, assets), summary_table(begun, link) if begun else ""]
-    waiting = [f"[`{name}`]({link}#{name})" for name in found if name not in begun]
+    waiting = [f"[`{name}`]({link}#{name})" for name in found.studies if name not in begun]
     if waiting:
         parts.append(f"Declared, without a run so far: {', '.join(waiting)}.")
     return "\n\n".join(part.strip() for part in parts if part)
@@ -139,7 +159,7 @@ def put_between_marks(text: str, summary: str) -> str:
     return f"{before}{START}\n\n{summary}\n\n{END}{after}"
 
 
-PAGES: dict[str, Callable[[Mapping[str, Results]], str]] = {
+PAGES: dict[str, Callable[[Findings], str]] = {
     "README.md": lambda found: in_a_picture(found, f"docs/{ASSETS}"),
     "docs/how-to/choosing.md": lambda found: in_full(found, "../findings-training.md", f"../{ASSETS}"),
 }
@@ -152,18 +172,16 @@ def write_findings(root: Path) -> Iterator[Path]:
     All below `root`; each path comes when it is written.
     """
     kept = root / RECORDS
-    found = all_results(kept)
-    for name, results in found.items():
-        if results.records:
-            yield write_report(results.study, results.records, kept / name)
+    found = Findings.read(kept)
+    for name, results in found.begun.items():
+        yield write_report(results, kept / name)
     page = root / "docs" / "findings-training.md"
     page.write_text(render(found))
     yield page
-    tested = pooled(found)
-    if tested:
+    if found.together:
         from pser.studies.figures import draw_pooled
 
-        yield from draw_pooled(tested, root / "docs" / ASSETS, FIGURE)
+        yield from draw_pooled(found.together, root / "docs" / ASSETS, FIGURE)
     for name, summarize in PAGES.items():
         text = (root / name).read_text()
         if START in text:

@@ -2,25 +2,22 @@
 
 import csv
 import io
-from collections.abc import Mapping
 from pathlib import Path
 
 from pser.analysis.markdown import table
 from pser.files.atomic import write_text
 from pser.studies.declaration import INTERVAL, TEST
-from pser.studies.record import Record
-from pser.studies.results import Cell, Results, Tested, results_of
+from pser.studies.results import Cell, Results, Tested
 from pser.studies.sources import source_table
 from pser.studies.standing import STANDING, standing_table
-from pser.studies.study import Arm, Contrast, Game, Study
+from pser.studies.study import Arm, Contrast, Game
 from pser.studies.telling import answer, probability_text
 
 
-def write_report(study: Study, records: Mapping[str, Record], folder: Path, seeds: int | None = None) -> Path:
+def write_report(results: Results, folder: Path) -> Path:
     """Write README.md and its figures into the study's folder; the page's path."""
     from pser.studies.figures import draw_figures
 
-    results = results_of(study, records, seeds)
     folder.mkdir(parents=True, exist_ok=True)
     figures = draw_figures(results, folder / "figures") if results.records else []
     write_text(folder / "runs.csv", runs_csv(results))
