@@ -12,7 +12,7 @@ from pser.studies import pooled
 from pser.studies.catalogue import find_study
 from pser.studies.figures import draw_pooled
 from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render
-from pser.studies.pooled import QUESTIONS, Question, advice, pooled_note, pooled_table
+from pser.studies.pooled import QUESTIONS, Question, advice, by_mass, pooled_note, pooled_table
 from pser.studies.results import results_of
 from pser.studies.study import Arm
 from pser.studies.telling import has_interval
@@ -118,6 +118,21 @@ def test_a_single_run_of_an_arm_gives_no_interval(monkeypatch):
     levels = {"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]}
     assert has_interval(pooled.pooled(found_of(monkeypatch, levels, {}))[0])
     assert not has_interval(pooled.pooled(found_of(monkeypatch, levels, {"a": [3], "b": [1]}))[0])
+
+
+def test_pairs_are_told_by_the_mass_that_decay_holds(monkeypatch):
+    levels = {"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]}
+    found = found_of(monkeypatch, levels, {"a": [3, 4], "b": [1, 2], "c": [1], "d": [2]})
+    for study, arm, share in (("first", "pser", 0.25), ("other", "a", 0.5)):
+        for record in found[study].records.values():
+            if record.arm == arm:
+                record.train["memory.mass_from_decay"] = [0.0, share]
+    first, second = by_mass(found, pooled.QUESTIONS[0]).splitlines()[2:]  # of c nobody knows the mass
+    assert first == "| `other` | `a` against `b` | 50.0% | 1.00 | 2 of 2 | 8 |"
+    assert re.fullmatch(
+        r"\| `first` \| `pser` against `uniform` \| 25.0% \| 0.5\d* \[.*\] \| 0 of 2 \| 16 \|", second
+    )
+    assert by_mass({}, pooled.QUESTIONS[0]) == ""
 
 
 def test_the_figure_has_a_line_a_question(monkeypatch, tmp_path):

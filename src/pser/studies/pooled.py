@@ -6,9 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pser.analysis.markdown import table
-from pser.studies.results import SEED, Results, Tested, correct, probe
+from pser.studies.results import SEED, Results, Stratum, Tested, correct, probe
+from pser.studies.sources import SHARES, mean_share
 from pser.studies.study import Contrast
 from pser.studies.telling import probability_text, verdict_text
+
+Pair = tuple[str, str, str]
+"""A study, one of its arms, and the arm it is compared with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +20,8 @@ class Question:
     """One question, and the pairs of arms that differ in just what it asks about."""
 
     asks: str
-    pairs: tuple[tuple[str, str, str], ...]
-    """Study, arm, and the arm it is compared with. No arm occurs twice: a run counts once."""
+    pairs: tuple[Pair, ...]
+    """No arm of a study occurs twice: a run counts once."""
     if_yes: str
     """What to take if it does, in a sentence."""
     if_reverse: str
@@ -35,23 +39,24 @@ class Question:
         return told.get(verdict, "")
 
 
-def _both(arm: str, against: str) -> tuple[tuple[str, str, str], ...]:
+def _both(arm: str, against: str) -> tuple[Pair, ...]:
     return (("chain", arm, against), ("minatar", arm, against))
 
 
-QUESTIONS = (
-    Question(
-        asks="Does backward decay help?",
-        pairs=(
-            *_both("pser", "per-eta"),
-            ("chain", "pser-eta0", "per"),
-            ("minatar", "pser-loss-long", "per-loss"),
-        ),
-        if_yes="Turn backward decay on: `pser.PSER`.",
-        if_reverse="Leave backward decay off: `pser.PER`.",
-        if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards "
-        "are rare it is worth a comparison of your own.",
+DECAY = Question(
+    asks="Does backward decay help?",
+    pairs=(
+        *_both("pser", "per-eta"),
+        ("chain", "pser-eta0", "per"),
+        ("minatar", "pser-loss-long", "per-loss"),
     ),
+    if_yes="Turn backward decay on: `pser.PSER`.",
+    if_reverse="Leave backward decay off: `pser.PER`.",
+    if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards "
+    "are rare it is worth a comparison of your own.",
+)
+QUESTIONS = (
+    DECAY,
     Question(
         asks="Does η help, without decay?",
         pairs=_both("per-eta", "per"),
@@ -103,22 +108,39 @@ QUESTIONS = (
 def pooled(found: Mapping[str, Results]) -> list[Tested]:
     """Each question tested over all games of all its pairs, as far as there are runs."""
     rng = np.random.default_rng(SEED)
-    probed = []
-    for question in QUESTIONS:
-        strata = [
-            (
-                f"{study} {game.env}",
-                found[study].cells[game.env, arm].values,
-                found[study].cells[game.env, other].values,
-            )
-            for study, arm, other in question.pairs
-            if study in found
-            for game in found[study].study.games
-        ]
-        tested = probe(question.contrast, strata, rng)
-        if tested is not None:
-            probed.append(tested)
-    return correct(probed)
+    probed = [probe(question.contrast, _strata(found, question.pairs), rng) for question in QUESTIONS]
+    return correct([tested for tested in probed if tested is not None])
+
+
+def _strata(found: Mapping[str, Results], pairs: Sequence[Pair]) -> list[Stratum]:
+    """The runs of all games of the pairs."""
+    return [
+        (
+            f"{study} {game.env}",
+            found[study].cells[game.env, arm].values,
+            found[study].cells[game.env, other].values,
+        )
+        for study, arm, other in pairs
+        if study in found
+        for game in found[study].study.games
+    ]
+
+
+def by_mass(found: Mapping[str, Results], question: Question) -> str:
+    """Pair by pair, from the one in which decay holds most of the mass: what it holds, and what it brings; or nothing.
+
+    It describes: the question was asked of all pairs together.
+    """
+    rng = np.random.default_rng(SEED)
+    rows = []
+    for study, arm, other in question.pairs:
+        tested = probe(question.contrast, _strata(found, [(study, arm, other)]), rng)
+        share = mean_share(found[study], arm, SHARES["decay"]) if study in found else None
+        if tested is not None and share is not None:
+            row = [f"`{study}`", f"`{arm}` against `{other}`", f"{share:.1%}", probability_text(tested)]
+            rows.append((share, [*row, f"{tested.wins} of {len(tested.games)}", str(tested.runs)]))
+    header = ["study", "arms", "mass from decay", "probability", "games ahead", "runs"]
+    return table(header, [row for _, row in sorted(rows, key=lambda one: -one[0])]) if rows else ""
 
 
 def pooled_table(tested: Sequence[Tested]) -> str:
