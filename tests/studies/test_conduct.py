@@ -10,10 +10,10 @@ from pser.run.executor import LocalProcesses, Outcome
 from pser.run.job import carry_out
 from pser.studies.conduct import Place, conduct, read_records
 from pser.studies.results import results_of
-from pser.studies.status import status_lines
-from pser.studies.study import Arm
+from pser.studies.status import hours_left, status_lines
+from pser.studies.study import Arm, Planned
 
-from .synthetic import small_study
+from .synthetic import record, small_study
 
 
 class Here:
@@ -111,9 +111,30 @@ def test_the_status_counts_runs(place):
     study = small_study(seeds=2)
     conduct(study.only(arms=["pser"]), place, Here, command="", seeds=1)
     lines = list(status_lines(study, place))
-    assert lines[0].split() == ["gym:CartPole-v1", "uniform", "0", "of", "2"]
-    assert lines[1].split() == ["gym:CartPole-v1", "pser", "1", "of", "2"]
-    assert lines[-1].startswith("2 of 8 runs so far")
+    assert [line.split() for line in lines[:-1]] == [
+        ["CartPole-v1", "OnlineCliffwalk6-v0"],
+        ["uniform", "0/2", "0/2"],
+        ["pser", "1/2", "1/2"],
+    ]
+    assert len({len(line) for line in lines[:-1]}) == 1  # in columns
+    assert lines[-1] == "2 of 8 runs so far, 0.0 core-hours spent on what is kept"  # their cost is not known
+
+
+def test_what_is_to_come_is_told_by_the_cost_of_a_frame_on_the_same_game():
+    study = small_study(seeds=3)  # 60 frames a run
+    cart, chain = study.games
+    arm = study.arms[0]
+    made = dict(
+        record(study, game, arm, seed, 1.0, cpu_seconds=seconds)
+        for game, seed, seconds in ((cart, 0, 60.0), (cart, 1, 600.0), (cart, 2, 120.0))
+    )
+    assert hours_left(study, [Planned(cart, arm, 3)], made) == pytest.approx(120 / 3600)
+    assert hours_left(study, [Planned(chain, arm, 0)], made) == pytest.approx(120 / 3600)  # as on any game
+    other = dict([record(study, chain, arm, 0, 1.0, cpu_seconds=30.0)])
+    both = [Planned(cart, arm, 3), Planned(chain, arm, 1)]
+    assert hours_left(study, both, made | other) == pytest.approx(150 / 3600)
+    assert hours_left(study, both, {}) is None
+    assert hours_left(study, [], made) == 0.0
 
 
 def test_a_runs_processor_time_is_kept(place):

@@ -1,29 +1,65 @@
-"""How far a study is."""
+"""How far a study is, and about what is still to come."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 from pser.records.folder import RunFolder
 from pser.studies.conduct import Place, read_records
+from pser.studies.record import Record
+from pser.studies.report import short_name
 from pser.studies.results import own_core_hours
-from pser.studies.study import Study
+from pser.studies.study import Planned, Study
 
 
 def status_lines(study: Study, place: Place, seeds: int | None = None) -> Iterator[str]:
-    """One line a game and arm, then what is under way, then the sum."""
+    """Arms down, games across: runs finished of those planned; then what is under way, then the sum."""
     records = read_records(place.kept)
     planned = study.runs(records, seeds)
-    counts: dict[tuple[str, str], list[int]] = {}
-    for run in planned:
-        count = counts.setdefault((run.game.env, run.arm.name), [0, 0])
-        count[0] += run.path in records
-        count[1] += 1
-    width = max(len(f"{env} {arm}") for env, arm in counts)
-    for (env, arm), (done, wanted) in counts.items():
-        yield f"{f'{env} {arm}':<{width}}  {done} of {wanted}"
+    yield from _grid(planned, records)
     for run in planned:
         status = RunFolder(place.folder(run)).read_status()
         if status and run.path not in records:
             yield f"{run.name}: {status['state']}, last saved at {status['frames']:,} frames"
-    done = sum(run.path in records for run in planned)
+    missing = [run for run in planned if run.path not in records]
     spent = own_core_hours(records.values())
-    yield f"{done} of {len(planned)} runs so far, {spent:.1f} core-hours spent on what is kept"
+    left = hours_left(study, missing, records)
+    to_go = f", at most about {left:.1f} to go" if left else ""
+    done = len(planned) - len(missing)
+    yield f"{done} of {len(planned)} runs so far, {spent:.1f} core-hours spent on what is kept{to_go}"
+
+
+def _grid(planned: Sequence[Planned], records: Mapping[str, Record]) -> Iterator[str]:
+    games = list(dict.fromkeys(short_name(run.game.env) for run in planned))
+    arms = list(dict.fromkeys(run.arm.name for run in planned))
+    counts = {(game, arm): [0, 0] for game in games for arm in arms}
+    for run in planned:
+        count = counts[short_name(run.game.env), run.arm.name]
+        count[0] += run.path in records
+        count[1] += 1
+    first = max(len(arm) for arm in arms)
+    yield f"{'':<{first}}" + "".join(f"  {game}" for game in games)
+    for arm in arms:
+        cells = [(game, *counts[game, arm]) for game in games]
+        row = "".join(
+            f"  {f'{done}/{wanted}' if wanted else '-':>{len(game)}}" for game, done, wanted in cells
+        )
+        yield f"{arm:<{first}}{row}"
+
+
+def hours_left(study: Study, missing: Sequence[Planned], records: Mapping[str, Record]) -> float | None:
+    """Core-hours of the missing runs, by the median cost of a frame on the same game (or, without one, on any).
+
+    None without a record that tells its cost. Runs that can be taken over from another study cost nothing.
+    """
+    costs: dict[str, list[float]] = {}
+    for record in records.values():
+        if record.cpu_seconds:
+            costs.setdefault(record.env.casefold(), []).append(record.cpu_seconds / record.final["frames"])
+    if not costs:
+        return None
+    anywhere = median(cost for game in costs.values() for cost in game)
+    seconds = 0.0
+    for run in missing:
+        known = costs.get(run.game.env.casefold())
+        seconds += study.budget_frames(run.game) * (median(known) if known else anywhere)
+    return seconds / 3600
