@@ -39,11 +39,12 @@ def _grid(planned: Sequence[Planned], records: Mapping[str, Record]) -> Iterator
     first = max(len(arm) for arm in arms)
     yield f"{'':<{first}}" + "".join(f"  {game}" for game in games)
     for arm in arms:
-        cells = [(game, *counts[game, arm]) for game in games]
-        row = "".join(
-            f"  {f'{done}/{wanted}' if wanted else '-':>{len(game)}}" for game, done, wanted in cells
-        )
+        row = "".join(f"  {_count(*counts[game, arm]):>{len(game)}}" for game in games)
         yield f"{arm:<{first}}{row}"
+
+
+def _count(done: int, wanted: int) -> str:
+    return f"{done}/{wanted}" if wanted else "-"
 
 
 def hours_left(study: Study, missing: Sequence[Planned], records: Mapping[str, Record]) -> float | None:
