@@ -9,6 +9,7 @@ from pser.studies.study import Study
 
 NAMES = (
     "check",
+    "check-again",
     "epsilon",
     "chain",
     "minatar",
