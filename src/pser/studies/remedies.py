@@ -12,6 +12,11 @@ STUDY = Study(
     question="Where decay is given mass, does it help?",
     arms=(
         arms.PER_LOSS,
+        Arm(
+            name="per-insert",
+            about="PER, Huber loss, CurrentTD: as pser-insert, without its decay",
+            settings={"replay": "per", **LOSS, "initial": "td"},
+        ),
         arms.PSER_LONG,
         Arm(
             name="pser-insert",
@@ -41,16 +46,20 @@ STUDY = Study(
     ),
     seeds=3,
     settings=BASE,
-    contrasts=tuple(
-        Contrast(arm=name, against="per-loss", asks=f"Is {name} better than PER with the same signal?")
-        for name in (
-            "pser-loss-long",
-            "pser-insert",
-            "pser-eta0.3",
-            "pser-decayed-long",
-            "pser-adaptive-loss",
-        )
+    contrasts=(
+        *(
+            Contrast(arm=name, against="per-loss", asks=f"Is {name} better than PER with the same signal?")
+            for name in (
+                "pser-loss-long",
+                "pser-insert",
+                "pser-eta0.3",
+                "pser-decayed-long",
+                "pser-adaptive-loss",
+            )
+        ),
+        Contrast(arm="per-insert", against="per-loss", asks="Does CurrentTD alone help PER?"),
+        Contrast(arm="pser-insert", against="per-insert", asks="Does decay add anything to CurrentTD?"),
     ),
     stopping="run only if `minatar` shows no benefit of decay; then after 3 seeds (5 on Freeway)",
-    core_hours=3,
+    core_hours=3.5,
 )
