@@ -59,6 +59,7 @@ def test_all_games_of_all_pairs_are_one_test_corrected_with_the_others(monkeypat
     assert tested.probability.value == pytest.approx(4 / 6)
     high, low = np.array([3.0, 4.0]), np.array([1.0, 2.0])
     sides = [high] * 4 + [low] * 2, [low] * 4 + [high] * 2
+    assert "| 0.67 | 1.00 | 0.50 |" in pooled_table([tested])  # over all, in the first study, in the other
     assert tested.p_value == permutation_p_value(*sides, np.random.default_rng(0), permutations=20_000)
     assert [tested.corrected, again.corrected] == list(holm([tested.p_value, again.p_value]))
 
@@ -77,7 +78,9 @@ def test_pages_have_a_line_a_question(monkeypatch):
     more = {"a": [3, 4], "b": [1, 2], "c": [3, 4], "d": [1, 2]}
     found = Findings(found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more))
     (line,) = [line for line in pooled_table(found.together).splitlines() if "Does it help?" in line]
-    assert re.fullmatch(r"\| Does it help\? \| yes \| 1.00 \| 0.000\d* \| 6 of 6 \| 24 \|", line)
+    assert re.fullmatch(
+        r"\| Does it help\? \| yes \| 1.00 \| 1.00 \| 1.00 \| 0.000\d* \| 6 of 6 \| 24 \|", line
+    )
     for page in (render(found), in_short(found, "there"), in_full(found, "there.md", "there")):
         assert line in page
         assert "findings.png)" in page

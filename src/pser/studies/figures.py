@@ -10,6 +10,7 @@ from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
 from pser.analysis.style import count_frames, new_figure, new_grid, save
+from pser.studies.pooled import studies_of, study_of
 from pser.studies.report import short_name, shown_arms, shown_games
 from pser.studies.results import Results, Tested
 from pser.studies.study import Arm
@@ -94,14 +95,13 @@ def _measures(results: Results, folder: Path) -> list[Path]:
 
 def draw_pooled(tested: Sequence[Tested], folder: Path, name: str) -> list[Path]:
     """A line a question: a dot a game, coloured by its study, and over all of them a diamond with its interval."""
-    studies = sorted({game.partition(" ")[0] for one in tested for game in one.games})
-    colours = dict(zip(studies, PALETTE, strict=False))
+    colours = dict(zip(studies_of(tested), PALETTE, strict=False))
     figure, axes = new_figure(8.0, 1.0 + 0.42 * len(tested))
     rng = np.random.default_rng(0)
     for row, one in enumerate(tested):
         for game, value in zip(one.games, one.by_game, strict=True):
             height = row + 0.28 * rng.uniform(-1, 1)  # equal values stay apart
-            axes.plot([value], [height], "o", ms=3, alpha=0.5, mew=0, color=colours[game.partition(" ")[0]])
+            axes.plot([value], [height], "o", ms=3, alpha=0.5, mew=0, color=colours[study_of(game)])
         pooled = one.probability
         if has_interval(one):
             axes.plot([pooled.low, pooled.high], [row, row], color=BLACK, lw=1.6)

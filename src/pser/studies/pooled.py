@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 import numpy as np
 
@@ -144,20 +145,41 @@ def by_mass(found: Mapping[str, Results], question: Question) -> str:
 
 
 def pooled_table(tested: Sequence[Tested]) -> str:
-    """Question, answer and certainty, a line a question that has any runs; empty without."""
+    """Question, answer and certainty, over all and in each study, a line a question; empty without runs."""
+    studies = studies_of(tested)
     rows = [
         [
             one.contrast.asks,
             verdict_text(one),
             probability_text(one),
+            *(_within(one, study) for study in studies),
             f"{one.corrected:.2g}",
             f"{one.wins} of {len(one.games)}",
             str(one.runs),
         ]
         for one in tested
     ]
-    header = ["question", "answer", "probability", "p, corrected", "games ahead", "runs"]
+    within = [f"in `{study}`" for study in studies]
+    header = ["question", "answer", "probability", *within, "p, corrected", "games ahead", "runs"]
     return table(header, rows) if rows else ""
+
+
+def studies_of(tested: Sequence[Tested]) -> list[str]:
+    """The studies whose games answer the questions."""
+    return sorted({study_of(game) for one in tested for game in one.games})
+
+
+def study_of(game: str) -> str:
+    """The study that a game of a pooled question is of."""
+    return game.partition(" ")[0]
+
+
+def _within(tested: Tested, study: str) -> str:
+    """The probability over the games of one study."""
+    values = [
+        value for game, value in zip(tested.games, tested.by_game, strict=True) if study_of(game) == study
+    ]
+    return f"{mean(values):.2f}" if values else "–"
 
 
 def pooled_note(found: Mapping[str, Results]) -> str:
