@@ -8,13 +8,22 @@ import pytest
 
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import permutation_p_value
+from pser.learner.settings_json import to_json
 from pser.studies import pooled
 from pser.studies.catalogue import find_study
 from pser.studies.figures import draw_pooled
 from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render
-from pser.studies.pooled import QUESTIONS, Question, advice, by_mass, pooled_note, pooled_table
+from pser.studies.pooled import (
+    QUESTIONS,
+    WITH_AND_WITHOUT_DECAY,
+    Question,
+    advice,
+    by_mass,
+    pooled_note,
+    pooled_table,
+)
 from pser.studies.results import results_of
-from pser.studies.study import Arm
+from pser.studies.study import Arm, Planned
 from pser.studies.telling import has_interval
 
 from .synthetic import records, small_study
@@ -26,6 +35,24 @@ def test_each_names_arms_of_its_studies_and_counts_a_run_once(question):
     assert len(set(named)) == len(named)
     for study, arm in named:
         assert arm in [declared.name for declared in find_study(study).arms]
+
+
+def test_pairs_with_and_without_decay_differ_in_nothing_else():
+    for study, arm, other in WITH_AND_WITHOUT_DECAY:
+        declared = find_study(study)
+        settings = [
+            to_json(declared.settings_of(Planned(declared.games[0], one, 0)))["replay"]
+            for one in declared.arms
+            if one.name in (arm, other)
+        ]
+        first, second = ({"eta": 0.0, **one, "rho": 0, "window": 0, "replay": ""} for one in settings)
+        shared = first.keys() & second.keys()
+        assert "eta" in shared
+        assert {key: first[key] for key in shared} == {key: second[key] for key in shared}, (
+            study,
+            arm,
+            other,
+        )
 
 
 def found_of(monkeypatch, levels, more):
@@ -130,12 +157,12 @@ def test_pairs_are_told_by_the_mass_that_decay_holds(monkeypatch):
         for record in found[study].records.values():
             if record.arm == arm:
                 record.train["memory.mass_from_decay"] = [0.0, share]
-    first, second = by_mass(found, pooled.QUESTIONS[0]).splitlines()[2:]  # of c nobody knows the mass
+    first, second = by_mass(found, pooled.QUESTIONS[0].pairs).splitlines()[2:]  # of c nobody knows the mass
     assert first == "| `other` | `a` against `b` | 50.0% | 1.00 | 2 of 2 | 8 |"
     assert re.fullmatch(
         r"\| `first` \| `pser` against `uniform` \| 25.0% \| 0.5\d* \[.*\] \| 0 of 2 \| 16 \|", second
     )
-    assert by_mass({}, pooled.QUESTIONS[0]) == ""
+    assert by_mass({}, pooled.QUESTIONS[0].pairs) == ""
 
 
 def test_the_figure_has_a_line_a_question(monkeypatch, tmp_path):

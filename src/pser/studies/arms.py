@@ -22,6 +22,16 @@ PER_ETA = Arm(
     about="PER with η = 0.7 (PSER without decay)",
     settings={"replay": "pser", "eta": 0.7, "window": 0},
 )
+PER_TD = Arm(
+    name="per-currenttd",
+    about="PER with CurrentTD: new transitions enter with their own TD error",
+    settings={"replay": "per", "initial": "td"},
+)
+PER_ETA_TD = Arm(
+    name="per-eta-currenttd",
+    about="PER with η = 0.7 and CurrentTD (PSER with CurrentTD, without decay)",
+    settings={**PER_ETA.settings, "initial": "td"},
+)
 PSER = Arm(
     name="pser", about="PSER as published: η = 0.7, ρ = 0.4, W = 5, MaxPrio", settings={"replay": "pser"}
 )

@@ -13,6 +13,7 @@ NAMES = (
     "epsilon",
     "chain",
     "minatar",
+    "insertion",
     "beta",
     "sharpness",
     "anatomy",

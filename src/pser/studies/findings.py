@@ -10,7 +10,7 @@ from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import INTERVAL, TEST
-from pser.studies.pooled import DECAY, advice, by_mass, pooled, pooled_note, pooled_table
+from pser.studies.pooled import WITH_AND_WITHOUT_DECAY, advice, by_mass, pooled, pooled_note, pooled_table
 from pser.studies.report import measure_table, progress, take_off_table, write_report
 from pser.studies.results import Results, Tested, results_of
 from pser.studies.sources import source_table
@@ -69,7 +69,7 @@ def render(found: Findings) -> str:
     parts = [
         HEAD,
         *(["## In short", in_short(found, ASSETS)] if found.together else []),
-        *([BY_MASS, masses] if (masses := by_mass(found.studies, DECAY)) else []),
+        *([BY_MASS, masses] if (masses := by_mass(found.studies, WITH_AND_WITHOUT_DECAY)) else []),
         "## Studies",
         summary_table(found.studies),
         *(_section(name, results) for name, results in found.studies.items()),
@@ -78,8 +78,8 @@ def render(found: Findings) -> str:
 
 
 BY_MASS = (
-    "Decay, pair by pair: does it help more where it holds more of the sampling mass? (It describes; the question was "
-    "put to all pairs together.)"
+    "Decay, pair by pair: does it help more where it holds more of the sampling mass? (A description; what is tested "
+    "stands above and in the studies.)"
 )
 HEAD = f"""# Findings from training
 

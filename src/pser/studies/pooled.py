@@ -56,6 +56,12 @@ DECAY = Question(
     if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards "
     "are rare it is worth a comparison of your own.",
 )
+WITH_AND_WITHOUT_DECAY = (
+    *DECAY.pairs,
+    ("insertion", "pser-currenttd", "per-eta-currenttd"),
+    ("remedies", "pser-insert", "per-insert"),
+)
+"""All pairs of arms that differ in decay alone, those declared later as well."""
 QUESTIONS = (
     DECAY,
     Question(
@@ -127,15 +133,15 @@ def _strata(found: Mapping[str, Results], pairs: Sequence[Pair]) -> list[Stratum
     ]
 
 
-def by_mass(found: Mapping[str, Results], question: Question) -> str:
+def by_mass(found: Mapping[str, Results], pairs: Sequence[Pair]) -> str:
     """Pair by pair, from the one in which decay holds most of the mass: what it holds, and what it brings; or nothing.
 
-    It describes: the question was asked of all pairs together.
+    It describes, and tests nothing.
     """
     rng = np.random.default_rng(SEED)
     rows = []
-    for study, arm, other in question.pairs:
-        tested = probe(question.contrast, _strata(found, [(study, arm, other)]), rng)
+    for study, arm, other in pairs:
+        tested = probe(DECAY.contrast, _strata(found, [(study, arm, other)]), rng)
         share = mean_share(found[study], arm, SHARES["decay"]) if study in found else None
         if tested is not None and share is not None:
             row = [f"`{study}`", f"`{arm}` against `{other}`", f"{share:.1%}", probability_text(tested)]
