@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pser.studies import check, epsilon, rainbow, report
+from pser.studies import check, check_again, epsilon, rainbow, report
 from pser.studies.findings import (
     END,
     PAGES,
@@ -172,3 +172,22 @@ def test_either_place_of_epsilon_is_compared_with_the_published_figures():
     assert "inside the root at 0 of 1 points (the furthest is -" in found.sentence
     assert found.details.count("| minatar:breakout | uniform-") == 2
     assert epsilon.tell(results_of(study, {})).sentence.startswith("Not known yet")
+
+
+def test_fresh_seeds_are_compared_by_themselves_and_with_all():
+    study = check_again.STUDY
+    made = records(study, {"per-loss": [9.0, 9.1, 9.2, 3.0, 3.1, 3.2]})
+    for one in made.values():
+        level = one.train["return_mean"][0]
+        one.train.update(
+            {"frames": [200_000, 500_000], "return_count": [1000] * 2, "return_mean": [level] * 2}
+        )
+    found = check_again.tell(results_of(study, made))
+    assert (
+        "with fresh seeds at 2 of 2 points, and with all seeds at 0 of 2 points (the furthest is +"
+        in found.sentence
+    )
+    assert "| 3.10 ± 0.06 (3) |" in found.details
+    assert "(6) |" in found.details
+    early = {path: one for path, one in made.items() if one.seed < 3}
+    assert check_again.tell(results_of(study, early)).sentence.startswith("Not known yet")

@@ -24,13 +24,6 @@ def test_the_first_seed_of_everything_comes_before_any_second():
     }
 
 
-def test_a_study_that_repeats_another_takes_fresh_seeds():
-    study = small_study(seeds=2, first_seed=3)
-    assert [run.seed for run in study.runs({})] == [3] * 4 + [4] * 4
-    assert [run.seed for run in study.runs({}, seeds=3)] == [3] * 4 + [4] * 4 + [5] * 4
-    assert study.settings_of(study.runs({})[-1]).run.seed == 4
-
-
 def test_arms_and_games_may_have_more_seeds():
     arms = (
         Arm(name="a", about="", settings={"replay": "per"}, seeds=3),

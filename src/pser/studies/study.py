@@ -89,8 +89,6 @@ class Study:
     games: tuple[Game, ...]
     seeds: int
     """Seeds of each arm on each game, unless these have their own number."""
-    first_seed: int = 0
-    """Seeds are counted from here: a study that repeats another takes fresh ones."""
     preset: str | None = None
     """The preset the settings start from; None takes that of each game's family."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -142,7 +140,7 @@ class Study:
         for game in self.games:
             row = []
             for arm in others:
-                paths = [Planned(game, arm, seed).path for seed in self.seed_numbers()]
+                paths = [Planned(game, arm, seed).path for seed in range(self.seeds)]
                 made = [self.measure.compute(records[path].curve) for path in paths if path in records]
                 values = [value for value in made if value is not None]
                 if len(values) < self.seeds:
@@ -158,15 +156,11 @@ class Study:
             for game in self.games
             for arm in self.arms
         }
-        for number, seed in enumerate(self.seed_numbers(max(counts.values()))):
+        for seed in range(max(counts.values())):
             for game in self.games:
                 for arm in self.arms:
-                    if number < counts[game.env, arm.name]:
+                    if seed < counts[game.env, arm.name]:
                         yield Planned(game, arm, seed)
-
-    def seed_numbers(self, count: int | None = None) -> range:
-        """The first `count` seeds; without one as many as the study has."""
-        return range(self.first_seed, self.first_seed + (count or self.seeds))
 
     def settings_of(self, run: Planned) -> "TrainSettings":
         """All settings of one run."""

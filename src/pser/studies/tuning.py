@@ -114,7 +114,7 @@ class Tuning(Study):
         arms = [arm_of(choice, tuple(self.values)) for choice in wanted]
         return [
             Planned(game, arm, seed)
-            for seed in self.seed_numbers(seeds)
+            for seed in range(seeds or self.seeds)
             for arm in arms
             for game in self.games
         ]
@@ -125,7 +125,7 @@ class Tuning(Study):
         for choice in all_choices(self.values):
             arm, by_game = arm_of(choice, tuple(self.values)), {}
             for game in self.games:
-                paths = [Planned(game, arm, seed).path for seed in self.seed_numbers(seeds)]
+                paths = [Planned(game, arm, seed).path for seed in range(seeds or self.seeds)]
                 made = [self.measure.compute(records[path].curve) for path in paths if path in records]
                 if len(made) == len(paths):
                     by_game[game.env] = [value or 0.0 for value in made]
