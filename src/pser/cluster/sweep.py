@@ -32,6 +32,8 @@ LOCK_SECONDS = 60.0
 """How long an attempt waits for the last one to let go of the folder, from the last change to its records: it may be
 writing its last checkpoint, or go on where Ray does not reach it."""
 STOP_SECONDS = 60.0
+NOWHERE = ""
+"""The machine of an attempt that has not begun: it may have to wait for room, or for its process to start."""
 
 
 class RayTasks:
@@ -144,13 +146,17 @@ class RayTasks:
         for ref in refs:
             job, future = self._waiting[ref]
             note = _read_note(_note_of(job))
-            if note is None or note["node_id"] in known:
+            if note is None or note["node_id"] in known or note["node_id"] == NOWHERE:
                 self._missed.pop(ref, None)
                 continue
             missed = now - self._missed.setdefault(ref, now)
             if missed >= CUT_OFF_SECONDS and note["attempt"] <= RETRIES:
                 del self._missed[ref]
                 self._ray.cancel(ref, force=True)  # lest Ray, too, begins it again when it notices
+                with contextlib.suppress(
+                    OSError
+                ):  # as long as the next attempt has not begun, it is on no machine
+                    write_text(_note_of(job), json.dumps({**note, "node_id": NOWHERE}) + "\n")
                 again = self._begin(job)
                 with self._changed:
                     del self._waiting[ref]
