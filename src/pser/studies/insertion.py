@@ -25,7 +25,7 @@ STUDY = Study(
         Contrast(arm="per-currenttd", against="per", asks="Does CurrentTD alone help PER?"),
         Contrast(arm="pser-currenttd", against="per", asks="Is PSER with CurrentTD better than PER?"),
     ),
-    stopping="after 3 seeds (5 on Freeway); declared when `minatar` had one seed of every arm, and `pser-currenttd` was "
-    "ahead there",
+    stopping="after 3 seeds (5 on Freeway); declared when `minatar` had one seed of every arm, and `pser-currenttd` "
+    "was ahead there",
     core_hours=2,
 )
