@@ -111,7 +111,8 @@ def draw_pooled(tested: Sequence[Tested], folder: Path, name: str) -> list[Path]
         )
     for study, colour in colours.items():
         axes.plot([], [], "o", ms=4, color=colour, label=f"a game of {study}")
-    axes.plot([], [], "D", ms=5, color=BLACK, label="over all games, 95% interval")
+    interval = ", 95% interval" if any(map(has_interval, tested)) else ""
+    axes.plot([], [], "D", ms=5, color=BLACK, label=f"over all games{interval}")
     axes.axvline(0.5, color=RULE, lw=0.8)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(len(tested) - 0.5, -0.5)

@@ -1,6 +1,6 @@
 """The page of findings from training: every study's question, answer, certainty and cost, from the records."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,9 +34,9 @@ class Findings:
     studies: Mapping[str, Results]
 
     @classmethod
-    def read(cls, folder: Path, names: Sequence[str] = NAMES) -> Self:
+    def read(cls, folder: Path) -> Self:
         """Those of every declared study, from the records below `folder`."""
-        return cls({name: results_of(find_study(name), read_records(folder / name)) for name in names})
+        return cls({name: results_of(find_study(name), read_records(folder / name)) for name in NAMES})
 
     @property
     def begun(self) -> dict[str, Results]:
