@@ -51,7 +51,7 @@ def test_no_difference_is_called_so():
 
 def test_few_runs_are_called_few():
     results = told({"pser": [5], "uniform": [1]})
-    assert answer(results) == "1 of 1 comparisons cannot be told from so few runs."
+    assert answer(results) == "So far, 1 of 1 comparisons cannot be told from so few runs."
     assert "even a clean sweep of these 4 runs would come by luck once in 2" in sentence(results.tested[0])
     assert answer(told({})) == "Not known yet: no run has finished."
 

@@ -19,6 +19,7 @@ from pser.studies.pooled import (
     Question,
     advice,
     by_mass,
+    otherwise,
     pooled_note,
     pooled_table,
 )
@@ -101,12 +102,29 @@ def test_a_pair_without_runs_is_left_out_and_so_is_a_question(monkeypatch):
     assert "## In short" not in render(none)
 
 
+def test_runs_measured_otherwise_may_tell_another_story(monkeypatch):
+    """A run that starts high and ends low is above another by the whole run, and below it by its last tenth."""
+    found = found_of(monkeypatch, {"pser": [5], "uniform": [1]}, {})
+    first = found["first"]
+    falls = {"frames": [10, 20, 30, 40, 50, 60], "return_count": [1] * 6, "return_mean": [9, 9, 9, 9, 9, 0]}
+    changed = {
+        path: replace(one, train=falls) if one.arm == "pser" else one for path, one in first.records.items()
+    }
+    found = {"first": results_of(first.study, changed)}
+    assert [tested.probability.value for tested in pooled.pooled(found)] == [0.0, 0.0]
+    assert otherwise(found) == {"Does it help?": 1.0, "Again?": 1.0}
+    own = replace(first.study, measure=replace(first.study.measure, name="of my own"))
+    assert otherwise({"first": results_of(own, changed)}) == {}
+
+
 def test_pages_have_a_line_a_question(monkeypatch):
     more = {"a": [3, 4], "b": [1, 2], "c": [3, 4], "d": [1, 2]}
     found = Findings(found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, more))
-    (line,) = [line for line in pooled_table(found.together).splitlines() if "Does it help?" in line]
+    told = pooled_table(found.together, otherwise(found.studies))
+    (line,) = [line for line in told.splitlines() if "Does it help?" in line]
     assert re.fullmatch(
-        r"\| Does it help\? \| yes \| 1.00 \| 1.00 \| 1.00 \| 0.000\d* \| 6 of 6 \| 24 \|", line
+        r"\| Does it help\? \| yes \| 1.00 \| 1.00 \| 1.00 \| 1.00 \| 0.000\d* \| 0.\d\d \| 6 of 6 \| 24 \|",
+        line,
     )
     for page in (render(found), in_short(found, "there"), in_full(found, "there.md", "there")):
         assert line in page

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pser.errors import PserError
-from pser.studies.measures import last_tenth, return_between, whole_run
+from pser.studies.measures import last_tenth, return_between, running_mean, whole_run
 from pser.studies.record import LARGEST_BYTES, Record, read_record, thinned
 
 from .synthetic import record, small_study
@@ -59,3 +59,8 @@ def test_measures_count_games_or_intervals():
     assert return_between(curve, 10, 20) is None
     assert whole_run(curve) == (0 + 0 + 2 + 6 + 2) / 5  # an interval without games repeats the one before
     assert whole_run([(10, 0, 0.0)]) is None
+
+
+def test_the_running_mean_ends_in_the_measure_and_leaves_out_stretches_without_games():
+    curve = [(10, 1, 0.0), (20, 0, 0.0), (90, 3, 2.0), (95, 1, 6.0), (100, 3, 2.0)]
+    assert running_mean(curve) == [(10, 0.0), (90, 2.0), (95, 3.0), (100, last_tenth(curve))]

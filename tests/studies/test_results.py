@@ -68,6 +68,16 @@ def test_mean_error_and_share_that_took_off():
     assert np.isnan(results.cells["gym:CartPole-v1", "uniform"].mean)
 
 
+def test_different_processors_are_told_with_the_pairs_they_set_apart():
+    study = small_study()
+    found = records(study, {"pser": [1, 2], "uniform": [1, 2]})
+    (path,) = [one for one in found if "CartPole" in one and one.endswith("pser/seed-1")]
+    found[path] = dataclasses.replace(found[path], machine={"processor": "other", "cores": 2})
+    notes = " ".join(results_of(study, found).notes)
+    assert "2 kinds of processor (other, some); 1 of 4 pairs" in notes
+    assert "versions" not in notes
+
+
 def test_different_commits_are_told():
     study = small_study()
     found = records(study, {"pser": [1, 2]}) | {
@@ -75,8 +85,9 @@ def test_different_commits_are_told():
         for path, one in records(study, {"uniform": [1, 2]}).items()
     }
     notes = " ".join(results_of(study, found).notes)
-    assert "different versions" in notes
-    assert "0123456789 (pser)" in notes
+    assert "2 versions of the program (0123456789, fedcba9876)" in notes
+    assert "4 of 4 pairs" in notes
+    assert "processor" not in notes
     assert "not committed" in notes
     assert results_of(study, records(study, {"pser": [1]})).notes == ()
 

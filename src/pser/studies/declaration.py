@@ -1,5 +1,9 @@
 """What a study declares, in words: printed before it is run, and at the head of its report."""
 
+from collections import Counter
+
+from pser.analysis.statistics.power import smallest_shown
+from pser.studies.results import SHOWN
 from pser.studies.study import Study
 
 TEST = (
@@ -11,6 +15,11 @@ INTERVAL = (
     "over fewer it is somewhat too narrow)"
 )
 
+POWER = (
+    "the true probability that a test of so many runs shows in four studies of five, if it is the same on every game; "
+    "a smaller difference may well be there and not be shown"
+)
+
 
 def declaration(study: Study) -> str:
     """All of it, as plain text."""
@@ -19,7 +28,8 @@ def declaration(study: Study) -> str:
         f"{study.name}: {study.question}",
         f"  runs      {len(study.runs({}))}, about {study.core_hours:g} core-hours",
         f"  measure   {study.measure.about}",
-        f"  test      {TEST}" if study.contrasts else "  test      none: the study describes",
+        *(f"  test      {test}" for test in _tests(study)),
+        *([f"  can show  {_can_show(study)}"] if study.contrasts else []),
         f"  stopping  {study.stopping}",
         "  games",
     ]
@@ -36,3 +46,27 @@ def declaration(study: Study) -> str:
         lines.append("  contrasts")
         lines += [f"    {c.arm} against {c.against}: {c.asks}" for c in study.contrasts]
     return "\n".join(lines)
+
+
+def _tests(study: Study) -> list[str]:
+    return [*([TEST] if study.contrasts else []), *([study.tests] if study.tests else [])] or [
+        "none: the study describes"
+    ]
+
+
+def _can_show(study: Study) -> str:
+    """What difference the declared seeds would mostly show, over the contrasts."""
+    runs = Counter((run.game.env, run.arm.name) for run in study.runs({}))
+    level = SHOWN / len(study.contrasts)
+    found = [
+        smallest_shown(
+            tuple((runs[game.env, contrast.arm], runs[game.env, contrast.against]) for game in study.games),
+            level,
+        )
+        for contrast in study.contrasts
+    ]
+    known = sorted({f"{value:.2f}" for value in found if value is not None})
+    if not known:
+        return "hardly any difference: declare more seeds or games, or fewer contrasts"
+    least = known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    return f"a probability of improvement of {least} or more, in four studies of five"

@@ -10,6 +10,7 @@ from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
 from pser.analysis.style import count_frames, new_figure, new_grid, save
+from pser.studies.measures import running_mean
 from pser.studies.pooled import studies_of, study_of
 from pser.studies.report import short_name, shown_arms, shown_games
 from pser.studies.results import Results, Tested
@@ -44,10 +45,7 @@ def _curves(results: Results, folder: Path) -> list[Path]:
     for game, axes in zip(games, panels, strict=True):
         for arm in arms:
             series = [
-                Series(
-                    np.array([frames for frames, count, _ in record.curve if count]),
-                    np.array([mean for _, count, mean in record.curve if count]),
-                )
+                Series(*np.array(running_mean(record.curve)).reshape(-1, 2).T)
                 for record in results.records.values()
                 if record.arm == arm.name and record.env.casefold() == game.env.casefold()
             ]
@@ -62,7 +60,7 @@ def _curves(results: Results, folder: Path) -> list[Path]:
         axes.set_title(short_name(game.env))
         axes.set_xlabel("frames")
         count_frames(axes)
-    panels[0].set_ylabel("training return\n(mean over seeds)")
+    panels[0].set_ylabel("training return\n(running mean over a tenth,\nmean over seeds)")
     handles = {
         label: handle
         for axes in panels

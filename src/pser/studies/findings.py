@@ -9,8 +9,16 @@ from typing import Self
 from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
-from pser.studies.declaration import INTERVAL, TEST
-from pser.studies.pooled import WITH_AND_WITHOUT_DECAY, advice, by_mass, pooled, pooled_note, pooled_table
+from pser.studies.declaration import INTERVAL, POWER, TEST
+from pser.studies.pooled import (
+    WITH_AND_WITHOUT_DECAY,
+    advice,
+    by_mass,
+    otherwise,
+    pooled,
+    pooled_note,
+    pooled_table,
+)
 from pser.studies.report import measure_table, progress, take_off_table, write_report
 from pser.studies.results import Results, Tested, results_of
 from pser.studies.sources import source_table
@@ -88,17 +96,20 @@ is written by `pser study --findings` from the records under `results/studies`, 
 finished says so.
 
 *How sure*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the same
-game, averaged over games, with its {INTERVAL}. What the priorities are made of is arithmetic:
-[anatomy](anatomy.md).
+game, averaged over games, with its {INTERVAL}. *Would be shown from*: {POWER}. What the priorities are
+made of is arithmetic: [anatomy](anatomy.md).
 """
 
 
 def _section(name: str, results: Results) -> str:
     study = results.study
     parts = [f"## {name}", f"**{study.question}** {answer(results)}"]
-    parts.append(f"{progress(results)} Measure: {study.measure.about}. Stopping rule: {study.stopping}.")
+    tests = f" Test: {study.tests}." if study.tests else ""
+    parts.append(
+        f"{progress(results)} Measure: {study.measure.about}.{tests} Stopping rule: {study.stopping}."
+    )
     told = {tested.contrast: sentence(tested) for tested in results.tested}
-    if study.contrasts:
+    if study.contrasts and results.records:
         parts.append(
             "\n".join(
                 f"- *{contrast.asks}* {told.get(contrast, 'Not known yet: no runs of both arms on one game.')}"
@@ -130,7 +141,7 @@ def _more(name: str) -> str:
 
 def in_short(found: Findings, assets: str) -> str:
     """The questions that studies answer together: as a picture and a table, with what follows."""
-    parts = (in_a_picture(found, assets), pooled_table(found.together))
+    parts = (in_a_picture(found, assets), pooled_table(found.together, otherwise(found.studies)))
     return "\n\n".join(part for part in parts if part)
 
 

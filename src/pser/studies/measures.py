@@ -23,6 +23,16 @@ def return_between(curve: Curve, start: float, end: float) -> float | None:
     return sum(count * mean for count, mean in within) / games if games else None
 
 
+def running_mean(curve: Curve) -> list[tuple[float, float]]:
+    """Frames, and the mean return of the games finished in the tenth of the run before them, where there were any.
+
+    It ends in `last_tenth`.
+    """
+    width = 0.1 * curve[-1][0]
+    means = [(frames, return_between(curve, frames - width, frames)) for frames, _, _ in curve]
+    return [(frames, mean) for frames, mean in means if mean is not None]
+
+
 def last_tenth(curve: Curve) -> float | None:
     """Mean return of the games finished in the last tenth of the run."""
     end = curve[-1][0]
@@ -49,3 +59,5 @@ LAST_TENTH = Measure(
 WHOLE_RUN = Measure(
     "whole run", "mean training return over the whole run (area under the learning curve)", whole_run
 )
+OTHERWISE = {LAST_TENTH.name: WHOLE_RUN, WHOLE_RUN.name: LAST_TENTH}
+"""A measure's name → one that looks at the run in another way: where it ended, or how soon it got there."""

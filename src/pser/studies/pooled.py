@@ -7,10 +7,11 @@ from statistics import mean
 import numpy as np
 
 from pser.analysis.markdown import table
-from pser.studies.results import SEED, Results, Stratum, Tested, correct, probe
+from pser.analysis.statistics.aggregate import probability_of_improvement
+from pser.studies.results import SEED, Cells, Results, Stratum, Tested, cells_otherwise, correct, probe
 from pser.studies.sources import SHARES, mean_share
 from pser.studies.study import Contrast
-from pser.studies.telling import probability_text, verdict_text
+from pser.studies.telling import probability_text, shown_from_text, verdict_text
 
 Pair = tuple[str, str, str]
 """A study, one of its arms, and the arm it is compared with."""
@@ -119,16 +120,27 @@ def pooled(found: Mapping[str, Results]) -> list[Tested]:
     return correct([tested for tested in probed if tested is not None])
 
 
-def _strata(found: Mapping[str, Results], pairs: Sequence[Pair]) -> list[Stratum]:
-    """The runs of all games of the pairs."""
+def otherwise(found: Mapping[str, Results]) -> dict[str, float]:
+    """Question → its probability if the same runs are measured in the other way: a check, which tests nothing."""
+    measured = {study: cells for study, results in found.items() if (cells := cells_otherwise(results))}
+    probabilities = {}
+    for question in QUESTIONS:
+        strata = [(x, y) for _, x, y in _strata(found, question.pairs, measured) if len(x) and len(y)]
+        if strata:
+            xs, ys = zip(*strata, strict=True)
+            probabilities[question.asks] = float(probability_of_improvement(xs, ys))
+    return probabilities
+
+
+def _strata(
+    found: Mapping[str, Results], pairs: Sequence[Pair], measured: Mapping[str, Cells] | None = None
+) -> list[Stratum]:
+    """The runs of all games of the pairs, by the declared measure unless `measured` has them by another."""
+    cells = {study: results.cells for study, results in found.items()} if measured is None else measured
     return [
-        (
-            f"{study} {game.env}",
-            found[study].cells[game.env, arm].values,
-            found[study].cells[game.env, other].values,
-        )
+        (f"{study} {game.env}", cells[study][game.env, arm].values, cells[study][game.env, other].values)
         for study, arm, other in pairs
-        if study in found
+        if study in cells
         for game in found[study].study.games
     ]
 
@@ -150,8 +162,9 @@ def by_mass(found: Mapping[str, Results], pairs: Sequence[Pair]) -> str:
     return table(header, [row for _, row in sorted(rows, key=lambda one: -one[0])]) if rows else ""
 
 
-def pooled_table(tested: Sequence[Tested]) -> str:
+def pooled_table(tested: Sequence[Tested], measured_otherwise: Mapping[str, float] | None = None) -> str:
     """Question, answer and certainty, over all and in each study, a line a question; empty without runs."""
+    other = measured_otherwise or {}
     studies = studies_of(tested)
     rows = [
         [
@@ -159,15 +172,25 @@ def pooled_table(tested: Sequence[Tested]) -> str:
             verdict_text(one),
             probability_text(one),
             *(_within(one, study) for study in studies),
+            f"{other[one.contrast.asks]:.2f}" if one.contrast.asks in other else "–",
             f"{one.corrected:.2g}",
+            shown_from_text(one.shown_from),
             f"{one.wins} of {len(one.games)}",
             str(one.runs),
         ]
         for one in tested
     ]
     within = [f"in `{study}`" for study in studies]
-    header = ["question", "answer", "probability", *within, "p, corrected", "games ahead", "runs"]
-    return table(header, rows) if rows else ""
+    header = ["question", "answer", "probability", *within, "otherwise measured", "p, corrected"]
+    header += ["would be shown from", "games ahead", "runs"]
+    return f"{table(header, rows)}\n\n{OTHERWISE_TEXT}" if rows else ""
+
+
+OTHERWISE_TEXT = (
+    "*Otherwise measured*: the probability if the area under the learning curve stands for a run where the study "
+    "declared its last tenth, and the last tenth where it declared the area. Not declared, not tested: it tells "
+    "whether an answer hangs on the measure."
+)
 
 
 def studies_of(tested: Sequence[Tested]) -> list[str]:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pser.analysis.markdown import table
 from pser.files.atomic import write_text
-from pser.studies.declaration import INTERVAL, TEST
+from pser.studies.declaration import INTERVAL, POWER, TEST
 from pser.studies.results import Cell, Results, Tested
 from pser.studies.sources import source_table
 from pser.studies.standing import STANDING, standing_table
 from pser.studies.study import Arm, Contrast, Game
-from pser.studies.telling import answer, probability_text
+from pser.studies.telling import answer, probability_text, shown_from_text
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -60,9 +60,7 @@ def render(results: Results, figures: list[str]) -> str:
         answer(results),
         *([study.tell(results).details] if study.tell and results.records else []),
         *([tested_table(results)] if study.contrasts else []),
-        f"*Measure*: {study.measure.about}. *Test*: {TEST}. *Probability*: that a run of the first arm scores "
-        f"higher than one of the second on the same game, averaged over games, with its {INTERVAL}; none where the "
-        "runs are too few for one, or swept clean.",
+        _method(results),
         "## To keep in mind",
         "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.stopping}")),
         "## Measure of each arm",
@@ -85,6 +83,21 @@ def render(results: Results, figures: list[str]) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def _method(results: Results) -> str:
+    """How the numbers were made."""
+    study = results.study
+    parts = [f"*Measure*: {study.measure.about}."]
+    if study.contrasts:
+        parts.append(
+            f"*Test*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the "
+            f"same game, averaged over games, with its {INTERVAL}; none where the runs are too few for one, or swept "
+            f"clean. *Would be shown from*: {POWER}."
+        )
+    if study.tests:
+        parts.append(f"*Test*: {study.tests}.")
+    return " ".join(parts)
+
+
 TAKE_OFF = "Runs whose measure is above the line, and the 95% interval of their share (Clopper and Pearson)."
 SOURCES = (
     "Shares of the sampling mass at the end of the runs, means over all games and seeds: never replayed since "
@@ -102,10 +115,11 @@ def progress(results: Results) -> str:
 
 def tested_table(results: Results) -> str:
     """The contrasts, one line each."""
-    header = ["question", "arms", "verdict", "probability", "p (corrected)", "games ahead", "seeds"]
+    header = ["question", "arms", "verdict", "probability", "p (corrected)", "would be shown from"]
+    header += ["games ahead", "seeds"]
     told = {tested.contrast: _tested_row(tested) for tested in results.tested}
     rows = [
-        told.get(contrast, [contrast.asks, _arms(contrast), "no runs yet", "–", "–", "–", "–"])
+        told.get(contrast, [contrast.asks, _arms(contrast), "no runs yet", *["–"] * 5])
         for contrast in results.study.contrasts
     ]
     return table(header, rows) + "\n"
@@ -122,6 +136,7 @@ def _tested_row(tested: Tested) -> list[str]:
         tested.verdict,
         probability_text(tested),
         f"{tested.p_value:.3f} ({tested.corrected:.3f})",
+        shown_from_text(tested.shown_from),
         f"{tested.wins} of {len(tested.games)}",
         str(tested.seeds),
     ]

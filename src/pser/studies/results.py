@@ -1,6 +1,6 @@
 """What a study's records say: the measure of each arm on each game, and the declared contrasts tested."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,10 @@ from pser.analysis.statistics.aggregate import probability_of_improvement
 from pser.analysis.statistics.bootstrap import Estimate, improvement_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import arrangements, permutation_p_value
+from pser.analysis.statistics.power import smallest_shown
 from pser.analysis.statistics.shares import share_above
+from pser.studies.measures import OTHERWISE, Measure
+from pser.studies.notes import notes_of
 from pser.studies.record import Record
 from pser.studies.study import Arm, Contrast, Game, Study
 
@@ -47,6 +50,10 @@ class Cell:
         return float(self.values.std(ddof=1) / count**0.5) if count > 1 else float("nan")
 
 
+Cells = dict[tuple[str, str], Cell]
+"""(game, arm) → its runs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tested:
     """A declared contrast with what the records say about it."""
@@ -54,10 +61,8 @@ class Tested:
     contrast: Contrast
     games: tuple[str, ...]
     """The games on which both arms have runs."""
-    seeds: int
-    """Fewest seeds of either arm on any of these games."""
-    runs: int
-    """Runs of both arms that were compared."""
+    counts: tuple[tuple[int, int], ...]
+    """Runs of the arm and of the other, on each of these games."""
     wins: int
     """Games on which the arm's mean is the higher."""
     by_game: tuple[float, ...]
@@ -69,6 +74,23 @@ class Tested:
     """Holm's correction over all contrasts that are tested together."""
     smallest: float
     """The p-value of a clean sweep, before correction: what these seeds can prove at best."""
+    together: int = 1
+    """How many contrasts are tested together."""
+
+    @property
+    def seeds(self) -> int:
+        """Fewest seeds of either arm on any of these games."""
+        return min(min(pair) for pair in self.counts)
+
+    @property
+    def runs(self) -> int:
+        """Runs of both arms that were compared."""
+        return sum(sum(pair) for pair in self.counts)
+
+    @property
+    def shown_from(self) -> float | None:
+        """The true probability that so many runs would mostly show; None if no difference is large enough."""
+        return smallest_shown(self.counts, SHOWN / self.together)
 
     @property
     def verdict(self) -> str:
@@ -85,8 +107,7 @@ class Results:
     study: Study
     records: Mapping[str, Record]
     planned: int
-    cells: dict[tuple[str, str], Cell]
-    """(game, arm) → its runs."""
+    cells: Cells
     tested: tuple[Tested, ...]
     notes: tuple[str, ...]
 
@@ -110,42 +131,47 @@ def results_of(study: Study, records: Mapping[str, Record], seeds: int | None = 
     """Measure and test what is there."""
     planned = study.runs(records, seeds)
     own = {path: record for path, record in records.items() if _is_of(record, study)}
-    cells = {
-        (game.env, arm.name): _cell(study, game, arm, list(own.values()))
-        for game in study.games
-        for arm in study.arms
-    }
+    cells = _cells(study, study.measure, own.values())
     return Results(
         study=study,
         records=own,
         planned=len(planned),
         cells=cells,
         tested=tuple(_tested(study, cells)),
-        notes=tuple(_notes(study, own, records)),
+        notes=tuple(notes_of(study, own, records)),
     )
 
 
+def cells_otherwise(results: Results) -> Cells | None:
+    """The runs by another measure than the declared one; None where there is no other."""
+    study, other = results.study, OTHERWISE.get(results.study.measure.name)
+    return None if other is None else _cells(study, other, results.records.values())
+
+
+def _cells(study: Study, measure: Measure, records: Collection[Record]) -> Cells:
+    return {
+        (game.env, arm.name): _cell(study, measure, game, arm, records)
+        for game in study.games
+        for arm in study.arms
+    }
+
+
 def _is_of(record: Record, study: Study) -> bool:
-    return record.arm in {arm.name for arm in study.arms} and _game_of(record, study) is not None
+    return record.arm in {arm.name for arm in study.arms} and study.game_of(record.env) is not None
 
 
-def _game_of(record: Record, study: Study) -> Game | None:
-    named = [game for game in study.games if game.env.casefold() == record.env.casefold()]
-    return named[0] if named else None
-
-
-def _cell(study: Study, game: Game, arm: Arm, records: Sequence[Record]) -> Cell:
+def _cell(study: Study, measure: Measure, game: Game, arm: Arm, records: Iterable[Record]) -> Cell:
     measured = [
-        study.measure.compute(record.curve)
+        measure.compute(record.curve)
         for record in records
-        if record.arm == arm.name and _game_of(record, study) == game
+        if record.arm == arm.name and study.game_of(record.env) == game
     ]
     values = np.array([value for value in measured if value is not None], dtype=np.float64)
     share = None if game.take_off is None or not len(values) else share_above(values, game.take_off)
     return Cell(game=game, arm=arm, values=values, taken_off=share)
 
 
-def _tested(study: Study, cells: Mapping[tuple[str, str], Cell]) -> list[Tested]:
+def _tested(study: Study, cells: Cells) -> list[Tested]:
     rng = np.random.default_rng(SEED)
     probed = [
         probe(
@@ -171,8 +197,7 @@ def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generato
     return Tested(
         contrast=contrast,
         games=tuple(name for name, _, _ in both),
-        seeds=min(min(len(x), len(y)) for _, x, y in both),
-        runs=sum(len(x) + len(y) for _, x, y in both),
+        counts=tuple((len(x), len(y)) for _, x, y in both),
         wins=sum(x.mean() > y.mean() for _, x, y in both),
         by_game=tuple(float(probability_of_improvement([x], [y])) for _, x, y in both),
         probability=improvement_interval(xs, ys, rng, resamples=RESAMPLES, left_out=LEFT_OUT),
@@ -185,71 +210,7 @@ def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generato
 def correct(tested: Sequence[Tested]) -> list[Tested]:
     """The same with p-values corrected for being looked at together (Holm)."""
     corrected = holm([one.p_value for one in tested])
-    return [replace(one, corrected=after) for one, after in zip(tested, corrected, strict=True)]
-
-
-def _notes(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]) -> list[str]:
-    notes = []
-    if len(own) < len(all_of):
-        notes.append(f"{len(all_of) - len(own)} records are of arms or games that are not declared: left out")
-    commits: dict[str, set[str]] = {}
-    for record in own.values():
-        commits.setdefault(record.commit or "unknown", set()).add(record.arm)
-    if len(commits) > 1:
-        listed = "; ".join(
-            f"{commit[:10]} ({', '.join(sorted(arms))})" for commit, arms in sorted(commits.items())
-        )
-        notes.append(f"the runs were made with different versions of the program: {listed}")
-    if any(commit.endswith("-dirty") for commit in commits):
-        notes.append("some runs were made with a program that had changes not committed")
-    origins = sorted({record.shared_from for record in own.values() if record.shared_from})
-    if origins:
-        shared = sum(record.shared_from is not None for record in own.values())
-        notes.append(
-            f"{shared} runs with the same settings were made for {', '.join(f'`{name}`' for name in origins)}, and "
-            "their cost is counted there"
-        )
-    changed = sorted({difference for record in own.values() for difference in _differences(study, record)})
-    if changed:
-        notes.append(f"some runs had other settings than are declared now: {', '.join(changed)}")
-    notes += [note for contrast in study.contrasts if (note := _same_runs(contrast, own.values()))]
-    return notes
-
-
-LEARNED = ("return_count", "return_mean", "loss", "q_mean")
-"""Columns of a record that are equal in two runs only if these learned the same."""
-
-
-def _same_runs(contrast: Contrast, records: Iterable[Record]) -> str:
-    """Whether runs of two arms with the same seed are one and the same: then what sets the arms apart did nothing."""
-    sides: dict[str, dict[tuple[str, int], Record]] = {contrast.arm: {}, contrast.against: {}}
-    for record in records:
-        if record.arm in sides:
-            sides[record.arm][record.env.casefold(), record.seed] = record
-    ours, theirs = sides[contrast.arm], sides[contrast.against]
-    pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
-    same = sum(all(x.train.get(name) == y.train.get(name) for name in LEARNED) for x, y in pairs)
-    if not same:
-        return ""
-    return (
-        f"{same} of {len(pairs)} runs of `{contrast.arm}` learned step for step what the run of `{contrast.against}` "
-        "with the same seed did: what sets the two apart changed nothing there"
-    )
-
-
-def _differences(study: Study, record: Record) -> list[str]:
-    """Settings of a record that differ from those declared; new settings, unknown when it was made, do not count."""
-    from pser.analysis.report.runs import flatten
-    from pser.learner.settings_json import to_json
-    from pser.studies.study import Planned
-
-    game = _game_of(record, study)
-    assert game is not None
-    arm = next(arm for arm in study.arms if arm.name == record.arm)
-    declared = flatten(to_json(study.settings_of(Planned(game, arm, record.seed))))
-    made = flatten(record.settings)
     return [
-        f"{key.rpartition('.')[2]} of {arm.name}"
-        for key, value in declared.items()
-        if key in made and made[key] != value and key != "game.env"
+        replace(one, corrected=after, together=len(tested))
+        for one, after in zip(tested, corrected, strict=True)
     ]

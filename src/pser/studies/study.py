@@ -106,6 +106,8 @@ class Study:
     study's seeds are there; None: no arm is chosen."""
     tell: "Callable[[Results], Told] | None" = None
     """What the records say, where it is more than the contrasts."""
+    tests: str = ""
+    """What `tell` tests and how, in words; empty if it only describes."""
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]
@@ -168,6 +170,10 @@ class Study:
 
         changes = {**self.settings, **run.game.settings, **run.arm.settings, "seed": run.seed}
         return preset_settings(self.preset_of(run.game), run.game.env).override(changes)
+
+    def game_of(self, env: str) -> Game | None:
+        """The study's game of that name, however it is spelled; None if it has none."""
+        return next((game for game in self.games if game.env.casefold() == env.casefold()), None)
 
     def budget_frames(self, game: Game) -> int:
         """Frames of one run of the game."""

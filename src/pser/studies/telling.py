@@ -39,7 +39,7 @@ def of_contrasts(results: Results) -> str:
         few = len(open_) + untested
         parts.append(f"{few} of {len(results.study.contrasts)} comparisons cannot be told from so few runs")
     text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}." if results.whole else f"So far, {text}."
 
 
 def _ahead(tested: Tested) -> str:
@@ -68,7 +68,7 @@ def sentence(tested: Tested) -> str:
             f"Not known yet: even a clean sweep of these {tested.runs} runs would come by luck once in {once}; "
             f"so far the probability that {arm} scores higher is {chance}."
         )
-    return f"No difference shown: {told} ({scope})."
+    return f"No difference shown: {told} ({scope}); {could_show(tested)}."
 
 
 def verdict_text(tested: Tested) -> str:
@@ -83,6 +83,19 @@ def probability_text(tested: Tested) -> str:
     value = tested.probability
     interval = f" [{value.low:.2f}, {value.high:.2f}]" if has_interval(tested) else ""
     return f"{value.value:.2f}{interval}"
+
+
+def could_show(tested: Tested) -> str:
+    """What so many runs would have shown."""
+    value = tested.shown_from
+    if value is None:
+        return "so few runs would hardly show any"
+    return f"so many runs would mostly show one of {value:.2f} (or {1 - value:.2f})"
+
+
+def shown_from_text(value: float | None) -> str:
+    """The probability that would mostly be shown, in a table."""
+    return "–" if value is None else f"{value:.2f}"
 
 
 def has_interval(tested: Tested) -> bool:
