@@ -5,11 +5,21 @@ import dataclasses
 import numpy as np
 import pytest
 
+from pser.analysis.statistics.aggregate import probability_of_improvement
+from pser.analysis.statistics.permutation import permutation_p_value
+from pser.errors import PserError
+from pser.studies.declaration import declaration
 from pser.studies.report import render
 from pser.studies.results import results_of
-from pser.studies.study import Contrast
+from pser.studies.study import Arm, Contrast
+from pser.studies.telling import sentence
 
 from .synthetic import records, small_study
+
+
+def arms_named(*names):
+    """Arms that differ in their names only."""
+    return tuple(Arm(name=name, about=name, settings={"replay": "pser"}) for name in names)
 
 
 def test_a_clean_sweep_of_enough_seeds_is_a_difference_shown():
@@ -43,12 +53,43 @@ def test_overlapping_runs_show_no_difference():
 def test_p_values_are_corrected_for_the_number_of_contrasts():
     contrasts = tuple(
         Contrast(arm=arm, against=against, asks="?")
-        for arm, against in (("pser", "uniform"), ("uniform", "pser"), ("pser", "pser"))
+        for arm, against in (("pser", "uniform"), ("uniform", "pser"), ("pser", "twin"))
     )
-    study = small_study(seeds=3, contrasts=contrasts)
-    tested = results_of(study, records(study, {"pser": [4, 5, 6], "uniform": [1, 2, 3]})).tested
+    study = small_study(seeds=3, contrasts=contrasts, arms=arms_named("pser", "uniform", "twin"))
+    levels = {"pser": [4, 5, 6], "uniform": [1, 2, 3], "twin": [4, 5, 6]}
+    tested = results_of(study, records(study, levels)).tested
     assert [one.p_value for one in tested] == pytest.approx([1 / 200, 1 / 200, 1.0])
     assert [one.corrected for one in tested] == pytest.approx([3 / 200, 3 / 200, 1.0])
+
+
+def test_several_pairs_of_arms_are_one_test_with_a_stratum_for_each_game_of_each():
+    together = Contrast(arm="new", against="old", asks="?", pairs=(("a", "b"), ("c", "d")))
+    study = small_study(seeds=2, contrasts=(together,), arms=arms_named("a", "b", "c", "d"))
+    levels = {"a": [5, 6], "b": [1, 2], "c": [3, 8], "d": [4, 7]}
+    results = results_of(study, records(study, levels))
+    (tested,) = results.tested
+    sides = [(levels["a"], levels["b"])] * 2 + [(levels["c"], levels["d"])] * 2
+    xs, ys = ([np.array(side, float) for side in column] for column in zip(*sides, strict=True))
+    assert tested.p_value == permutation_p_value(xs, ys, np.random.default_rng(0))
+    assert tested.probability.value == probability_of_improvement(xs, ys) == 0.75
+    assert (len(set(tested.games)), tested.runs) == (4, 16)
+    told = sentence(tested)
+    assert "a run of new scores higher than one of old" in told
+    assert "16 runs on 4 pairs of arms and games" in told
+    assert "new against old (a and b, c and d, together)" in declaration(study)
+    assert "| new against old |" in render(results, [])
+
+
+def test_an_arm_counts_once_in_a_contrast_and_is_one_of_the_study():
+    arms = arms_named("a", "b", "c")
+    twice = Contrast(arm="new", against="old", asks="?", pairs=(("a", "b"), ("c", "b")))
+    with pytest.raises(PserError, match="names one twice"):
+        small_study(arms=arms, contrasts=(twice,))
+    unknown = Contrast(arm="new", against="old", asks="?", pairs=(("a", "b"), ("c", "d")))
+    with pytest.raises(PserError, match="'d'"):
+        small_study(arms=arms, contrasts=(unknown,))
+    whole = small_study(arms=arms_named("a", "b", "c", "d"), contrasts=(unknown,))
+    assert whole.only(arms=["a", "b"]).contrasts == ()
 
 
 def test_games_on_which_an_arm_has_no_run_yet_are_not_compared():

@@ -1,4 +1,8 @@
-"""How much does it cost to correct the bias in full within a short run? β to 1 beside β near 0.4."""
+"""How much does it cost to correct the bias in full within a short run? β to 1 beside β near 0.4.
+
+One test over all three methods, declared so before the first run of its own: method by method three seeds on two games
+would show a probability of 0.96 at best.
+"""
 
 from pser.studies import arms
 from pser.studies.minatar import BASE
@@ -23,9 +27,13 @@ STUDY = Study(
     games=(Game(env="minatar:breakout"), Game(env="minatar:freeway", take_off=3.0)),
     seeds=3,
     settings=BASE,
-    contrasts=tuple(
-        Contrast(arm=arm.name, against=f"{arm.name}-beta1", asks=f"Is {arm.name} better if β stays near 0.4?")
-        for arm in METHODS
+    contrasts=(
+        Contrast(
+            arm="β near 0.4",
+            against="β to 1",
+            asks="Is prioritized replay better if β stays near 0.4?",
+            pairs=tuple((arm.name, f"{arm.name}-beta1") for arm in METHODS),
+        ),
     ),
     stopping="after 3 seeds",
     core_hours=1.5,

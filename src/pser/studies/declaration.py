@@ -4,7 +4,7 @@ from collections import Counter
 
 from pser.analysis.statistics.power import smallest_shown
 from pser.studies.results import SHOWN
-from pser.studies.study import Study
+from pser.studies.study import Contrast, Study
 
 TEST = (
     "permutation test of the probability of improvement, runs shuffled between the two arms within each game, "
@@ -44,8 +44,13 @@ def declaration(study: Study) -> str:
         lines.append(f"    {arm.name:<{width}}  {arm.about}{more}")
     if study.contrasts:
         lines.append("  contrasts")
-        lines += [f"    {c.arm} against {c.against}: {c.asks}" for c in study.contrasts]
+        lines += [f"    {_sides(contrast)}: {contrast.asks}" for contrast in study.contrasts]
     return "\n".join(lines)
+
+
+def _sides(contrast: Contrast) -> str:
+    pairs = ", ".join(f"{arm} and {against}" for arm, against in contrast.pairs)
+    return f"{contrast.arm} against {contrast.against}" + (f" ({pairs}, together)" if pairs else "")
 
 
 def _tests(study: Study) -> list[str]:
@@ -60,7 +65,11 @@ def _can_show(study: Study) -> str:
     level = SHOWN / len(study.contrasts)
     found = [
         smallest_shown(
-            tuple((runs[game.env, contrast.arm], runs[game.env, contrast.against]) for game in study.games),
+            tuple(
+                (runs[game.env, arm], runs[game.env, against])
+                for arm, against in contrast.compared
+                for game in study.games
+            ),
             level,
         )
         for contrast in study.contrasts

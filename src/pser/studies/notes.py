@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from pser.studies.record import Record
-from pser.studies.study import Contrast, Study
+from pser.studies.study import Study
 
 
 def notes_of(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]) -> list[str]:
@@ -25,8 +25,13 @@ def notes_of(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Recor
     changed = sorted({difference for record in own.values() for difference in _differences(study, record)})
     if changed:
         notes.append(f"some runs had other settings than are declared now: {', '.join(changed)}")
-    notes += [note for contrast in study.contrasts if (note := _same_runs(contrast, own.values()))]
+    notes += [note for pair in _compared(study) if (note := _same_runs(*pair, own.values()))]
     return notes
+
+
+def _compared(study: Study) -> list[tuple[str, str]]:
+    """All pairs of arms that the study compares."""
+    return [pair for contrast in study.contrasts for pair in contrast.compared]
 
 
 LEARNED = ("return_count", "return_mean", "loss", "q_mean")
@@ -47,7 +52,7 @@ def _made_differently(study: Study, records: Collection[Record]) -> str:
         )
         if len(names) > 1
     ]
-    pairs = [pair for contrast in study.contrasts for pair in _pairs(contrast, records)]
+    pairs = [pair for arms in _compared(study) for pair in _pairs(*arms, records)]
     apart = sum(_version(x) != _version(y) or _processor(x) != _processor(y) for x, y in pairs)
     of_pairs = f"; {apart} of {len(pairs)} pairs of runs that are compared, with the same game and seed, differ in that"
     return f"the runs were made with {' on '.join(told)}{of_pairs if pairs else ''}"
@@ -61,25 +66,25 @@ def _processor(record: Record) -> str:
     return str(record.machine.get("processor", "unknown"))
 
 
-def _pairs(contrast: Contrast, records: Iterable[Record]) -> list[tuple[Record, Record]]:
+def _pairs(arm: str, against: str, records: Iterable[Record]) -> list[tuple[Record, Record]]:
     """Runs of the two arms with the same game and seed."""
-    sides: dict[str, dict[tuple[str, int], Record]] = {contrast.arm: {}, contrast.against: {}}
+    sides: dict[str, dict[tuple[str, int], Record]] = {arm: {}, against: {}}
     for record in records:
         if record.arm in sides:
             sides[record.arm][record.env.casefold(), record.seed] = record
-    ours, theirs = sides[contrast.arm], sides[contrast.against]
+    ours, theirs = sides[arm], sides[against]
     return [(ours[key], theirs[key]) for key in ours if key in theirs]
 
 
-def _same_runs(contrast: Contrast, records: Iterable[Record]) -> str:
+def _same_runs(arm: str, against: str, records: Iterable[Record]) -> str:
     """Whether runs of two arms with the same seed are one and the same: then what sets the arms apart did nothing."""
-    pairs = _pairs(contrast, records)
+    pairs = _pairs(arm, against, records)
     same = sum(all(x.train.get(name) == y.train.get(name) for name in LEARNED) for x, y in pairs)
     if not same:
         return ""
     return (
-        f"{same} of {len(pairs)} runs of `{contrast.arm}` learned step for step what the run of `{contrast.against}` "
-        "with the same seed did: what sets the two apart changed nothing there"
+        f"{same} of {len(pairs)} runs of `{arm}` learned step for step what the run of `{against}` with the same seed "
+        "did: what sets the two apart changed nothing there"
     )
 
 

@@ -1,4 +1,7 @@
-"""If PSER as published has no benefit of its own: what the arithmetic suggests, tried on three games."""
+"""If PSER as published has no benefit of its own: what the arithmetic suggests, tried on three games.
+
+Decay and CurrentTD are each tested over two pairs of arms, declared so before the first run of its own.
+"""
 
 from pser.studies import arms
 from pser.studies.arms import LOSS
@@ -47,18 +50,22 @@ STUDY = Study(
     seeds=3,
     settings=BASE,
     contrasts=(
+        Contrast(
+            arm="decay (η = 0)",
+            against="none",
+            asks="Does decay help where it has mass?",
+            pairs=(("pser-loss-long", "per-loss"), ("pser-insert", "per-insert")),
+        ),
+        Contrast(
+            arm="CurrentTD",
+            against="MaxPrio",
+            asks="Does CurrentTD help, with decay and without?",
+            pairs=(("per-insert", "per-loss"), ("pser-insert", "pser-loss-long")),
+        ),
         *(
             Contrast(arm=name, against="per-loss", asks=f"Is {name} better than PER with the same signal?")
-            for name in (
-                "pser-loss-long",
-                "pser-insert",
-                "pser-eta0.3",
-                "pser-decayed-long",
-                "pser-adaptive-loss",
-            )
+            for name in ("pser-eta0.3", "pser-decayed-long", "pser-adaptive-loss")
         ),
-        Contrast(arm="per-insert", against="per-loss", asks="Does CurrentTD alone help PER?"),
-        Contrast(arm="pser-insert", against="per-insert", asks="Does decay add anything to CurrentTD?"),
     ),
     stopping="run only if `minatar` shows no benefit of decay; then after 3 seeds (5 on Freeway)",
     core_hours=3.5,

@@ -60,7 +60,7 @@ class Tested:
 
     contrast: Contrast
     games: tuple[str, ...]
-    """The games on which both arms have runs."""
+    """The games on which both arms have runs; of several pairs each game of each."""
     counts: tuple[tuple[int, int], ...]
     """Runs of the arm and of the other, on each of these games."""
     wins: int
@@ -177,7 +177,12 @@ def _tested(study: Study, cells: Cells) -> list[Tested]:
         probe(
             contrast,
             [
-                (game.env, cells[game.env, contrast.arm].values, cells[game.env, contrast.against].values)
+                (
+                    f"{game.env}, {arm}" if contrast.pairs else game.env,
+                    cells[game.env, arm].values,
+                    cells[game.env, against].values,
+                )
+                for arm, against in contrast.compared
                 for game in study.games
             ],
             rng,

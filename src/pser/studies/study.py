@@ -58,6 +58,19 @@ class Contrast:
     against: str
     asks: str
     """The question that it answers, as a sentence."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Several pairs of arms that differ in the same thing, tested together, which shows smaller differences; `arm` and
+    `against` then say what the two sides have in common."""
+
+    @property
+    def compared(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of arms: its own, or the several."""
+        return self.pairs or ((self.arm, self.against),)
+
+    @property
+    def named(self) -> set[str]:
+        """All arms that it compares."""
+        return {name for pair in self.compared for name in pair}
 
 
 @dataclass(frozen=True)
@@ -114,7 +127,11 @@ class Study:
         if len(set(names)) < len(names):
             raise PserError(f"arms need names of their own, got {', '.join(names)}: rename one")
         for contrast in self.contrasts:
-            for name in (contrast.arm, contrast.against):
+            if len(contrast.named) < 2 * len(contrast.compared):
+                raise PserError(
+                    f"an arm counts once in a contrast, {contrast.asks!r} names one twice: drop a pair"
+                )
+            for name in sorted(contrast.named):
                 if name not in names:
                     raise PserError(f"a contrast names arms of its study, got {name!r}: declare that arm")
         if not names or not self.games or self.seeds < 1:
@@ -192,7 +209,7 @@ class Study:
         _refuse_unknown("arm", arms, [arm.name for arm in self.arms])
         _refuse_unknown("game", games, [game.env for game in self.games])
         names = {arm.name for arm in kept_arms}
-        contrasts = tuple(c for c in self.contrasts if {c.arm, c.against} <= names)
+        contrasts = tuple(c for c in self.contrasts if c.named <= names)
         return replace(self, arms=kept_arms, games=kept_games, contrasts=contrasts)
 
 

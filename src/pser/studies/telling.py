@@ -54,8 +54,9 @@ def sentence(tested: Tested) -> str:
     arm, against = tested.contrast.arm, tested.contrast.against
     chance = probability_text(tested)
     told = f"a run of {arm} scores higher than one of {against} with probability {chance}"
+    many = "pairs of arms and games" if tested.contrast.pairs else "games"
     scope = (
-        f"{tested.runs} runs on {len(tested.games)} game{'s' if len(tested.games) > 1 else ''}, "
+        f"{tested.runs} runs on {len(tested.games)} {many if len(tested.games) > 1 else 'game'}, "
         f"p = {tested.p_value:.2g}, corrected {tested.corrected:.2g}"
     )
     if tested.verdict == "higher":
