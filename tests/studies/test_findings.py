@@ -34,7 +34,9 @@ def test_a_shown_difference_is_told_with_its_certainty():
     results = told({"pser": [5, 6, 7, 8], "uniform": [1, 2, 3, 4]})
     assert answer(results) == "`pser` beats `uniform` (p = 0.00041, corrected)."
     assert sentence(results.tested[0]).startswith("Yes: a run of pser scores higher")
-    assert "probability 1.00 (16 runs on 2 games, p = 0.00041" in sentence(results.tested[0])
+    assert "probability 1.00, gain +200% [+142%, +258%] (16 runs on 2 games, p = 0.00041" in sentence(
+        results.tested[0]
+    )
 
 
 def test_the_reverse_is_told_from_the_side_that_is_ahead():
@@ -58,11 +60,11 @@ def test_few_runs_are_called_few():
 
 def test_an_interval_is_given_only_where_the_runs_carry_one():
     level = told({"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]})
-    assert re.search(r"probability 0\.\d\d \[0\.\d\d, \d\.\d\d\] \(16 runs", sentence(level.tested[0]))
+    assert re.search(r"probability 0\.\d\d \[0\.\d\d, \d\.\d\d\], gain", sentence(level.tested[0]))
     for levels in ({"pser": [5, 6, 7, 8], "uniform": [1, 2, 3, 4]}, {"pser": [5], "uniform": [1]}):
         (tested,) = told(levels).tested
         assert probability_text(tested) == "1.00"
-        assert "[" not in report.tested_table(told(levels))
+        assert "1.00 [" not in report.tested_table(told(levels))
 
 
 def test_rainbow_beside_dqn_is_told_by_means_and_by_tests():

@@ -25,7 +25,7 @@ from pser.studies.pooled import (
 )
 from pser.studies.results import results_of
 from pser.studies.study import Arm, Planned
-from pser.studies.telling import has_interval
+from pser.studies.telling import gain_text, has_interval
 
 from .synthetic import records, small_study
 
@@ -87,7 +87,9 @@ def test_all_games_of_all_pairs_are_one_test_corrected_with_the_others(monkeypat
     assert tested.probability.value == pytest.approx(4 / 6)
     high, low = np.array([3.0, 4.0]), np.array([1.0, 2.0])
     sides = [high] * 4 + [low] * 2, [low] * 4 + [high] * 2
-    assert "| 0.67 | 1.00 | 0.50 |" in pooled_table([tested])  # over all, in the first study, in the other
+    assert "| 0.67 | +67% [+17%, +117%] | 1.00 | 0.50 |" in pooled_table(
+        [tested]
+    )  # over all, in the first study, in the other
     assert tested.p_value == permutation_p_value(*sides, np.random.default_rng(0), permutations=20_000)
     assert [tested.corrected, again.corrected] == list(holm([tested.p_value, again.p_value]))
 
@@ -123,7 +125,7 @@ def test_pages_have_a_line_a_question(monkeypatch):
     told = pooled_table(found.together, otherwise(found.studies))
     (line,) = [line for line in told.splitlines() if "Does it help?" in line]
     assert re.fullmatch(
-        r"\| Does it help\? \| yes \| 1.00 \| 1.00 \| 1.00 \| 1.00 \| 0.000\d* \| 0.\d\d \| 6 of 6 \| 24 \|",
+        r"\| Does it help\? \| yes \| 1.00 \| \+[^|]*\| 1.00 \| 1.00 \| 1.00 \| 0.000\d* \| 0.\d\d \| 6 of 6 \| 24 \|",
         line,
     )
     for page in (render(found), in_short(found, "there"), in_full(found, "there.md", "there")):
@@ -176,9 +178,10 @@ def test_pairs_are_told_by_the_mass_that_decay_holds(monkeypatch):
             if record.arm == arm:
                 record.train["memory.mass_from_decay"] = [0.0, share]
     first, second = by_mass(found, pooled.QUESTIONS[0].pairs).splitlines()[2:]  # of c nobody knows the mass
-    assert first == "| `other` | `a` against `b` | 50.0% | 1.00 | 2 of 2 | 8 |"
+    assert first == "| `other` | `a` against `b` | 50.0% | 1.00 | +150% [+75%, +225%] | 2 of 2 | 8 |"
     assert re.fullmatch(
-        r"\| `first` \| `pser` against `uniform` \| 25.0% \| 0.5\d* \[.*\] \| 0 of 2 \| 16 \|", second
+        r"\| `first` \| `pser` against `uniform` \| 25.0% \| 0.5\d* \[.*\] \| – \| 0 of 2 \| 16 \|",
+        second,
     )
     assert by_mass({}, pooled.QUESTIONS[0].pairs) == ""
 
@@ -189,5 +192,6 @@ def test_the_figure_has_a_line_a_question(monkeypatch, tmp_path):
     png, svg = draw_pooled(pooled.pooled(found), tmp_path, "findings")
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text()
-    for text in ("Does it help?", "Again?", "a game of first", "a game of other"):
+    gain = gain_text(pooled.pooled(found)[0]).partition(" ")[0]
+    for text in ("Does it help?", "Again?", "a game of first", "a game of other", f"gain {gain}"):
         assert f"<!-- {text} -->" in drawn

@@ -12,7 +12,7 @@ from pser.studies.declaration import declaration
 from pser.studies.report import render
 from pser.studies.results import results_of
 from pser.studies.study import Arm, Contrast
-from pser.studies.telling import sentence
+from pser.studies.telling import gain_text, sentence
 
 from .synthetic import records, small_study
 
@@ -107,6 +107,39 @@ def test_mean_error_and_share_that_took_off():
     assert (cell.mean, cell.error) == (1.0, pytest.approx(np.sqrt(1 / 3)))
     assert cell.taken_off.value == pytest.approx(2 / 3)
     assert np.isnan(results.cells["gym:CartPole-v1", "uniform"].mean)
+
+
+def test_a_gain_is_a_share_of_what_the_best_arm_learned():
+    study = small_study(seeds=3, arms=arms_named("pser", "uniform", "other"))
+    levels = {"pser": [6.0, 7.0, 8.0], "uniform": [4.0, 5.0, 6.0], "other": [10.0, 10.0, 10.0]}
+    found = records(study, levels)
+    for one in found.values():  # all begin at 2, but on the second game, where all end where they began
+        last = one.train["return_mean"][-1] if "CartPole" in one.env else 2.0
+        one.train["return_mean"] = [2.0] * 5 + [last]
+        one.train["return_count"] = [1, 1, 1, 1, 1, 1]
+    (tested,) = results_of(study, found).tested
+    assert tested.gain.value == pytest.approx((7.0 - 5.0) / (10.0 - 2.0))
+    assert tested.gain.low < tested.gain.value < tested.gain.high
+    assert gain_text(tested).startswith("+25% [+")
+    assert len(tested.games) == 2
+    late = {path: dataclasses.replace(one) for path, one in found.items()}
+    for one in late.values():
+        one.train["return_count"] = [0, 1, 1, 1, 1, 1]
+        one.train["return_mean"] = [99.0, *one.train["return_mean"][1:]]  # no game ended there
+    assert results_of(study, late).tested[0].gain == tested.gain
+
+
+def test_where_nothing_is_learned_there_is_no_gain():
+    study = small_study(seeds=2)
+    (tested,) = results_of(study, records(study, {"pser": [1, 1], "uniform": [1, 1]})).tested
+    assert tested.gain is None
+    assert gain_text(tested) == "–"
+
+
+def test_a_single_run_has_a_gain_without_an_interval():
+    study = small_study(seeds=1)
+    (tested,) = results_of(study, records(study, {"pser": [1], "uniform": [5]})).tested
+    assert gain_text(tested) == "-200%"
 
 
 def test_different_processors_are_told_with_the_pairs_they_set_apart():

@@ -14,7 +14,10 @@ INTERVAL = (
     "95% bootstrap interval (draws of one run less than there are, so that it holds over five games of three seeds; "
     "over fewer it is somewhat too narrow)"
 )
-
+GAIN = (
+    "by how much the mean score is higher, as a share of what the study's best arm learned on that game (from where "
+    "the learning curves begin, on average, to its mean), averaged over games, with its interval"
+)
 POWER = (
     "the true probability that a test of so many runs shows in four studies of five, if it is the same on every game; "
     "a smaller difference may well be there and not be shown"

@@ -104,9 +104,10 @@ def draw_pooled(tested: Sequence[Tested], folder: Path, name: str) -> list[Path]
         if has_interval(one):
             axes.plot([pooled.low, pooled.high], [row, row], color=BLACK, lw=1.6)
         axes.plot([pooled.value], [row], "D", ms=6, color=BLACK)
-        axes.text(
-            1.03, row, f"{verdict_text(one)}\n(p = {one.corrected:.2g})", va="center", fontsize=7, color=NOTE
-        )
+        told = f"{verdict_text(one)} (p = {one.corrected:.2g})"
+        if one.gain is not None:
+            told += f"\ngain {one.gain.value:+z.0%}"
+        axes.text(1.03, row, told, va="center", fontsize=7, color=NOTE)
     for study, colour in colours.items():
         axes.plot([], [], "o", ms=4, color=colour, label=f"a game of {study}")
     interval = ", 95% interval" if any(map(has_interval, tested)) else ""

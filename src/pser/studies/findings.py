@@ -9,7 +9,7 @@ from typing import Self
 from pser.analysis.markdown import table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
-from pser.studies.declaration import INTERVAL, POWER, TEST
+from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
 from pser.studies.pooled import (
     WITH_AND_WITHOUT_DECAY,
     advice,
@@ -96,7 +96,7 @@ is written by `pser study --findings` from the records under `results/studies`, 
 finished says so.
 
 *How sure*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the same
-game, averaged over games, with its {INTERVAL}. *Would be shown from*: {POWER}. What the priorities are
+game, averaged over games, with its {INTERVAL}. *Gain*: {GAIN}. *Would be shown from*: {POWER}. What the priorities are
 made of is arithmetic: [anatomy](anatomy.md).
 """
 

@@ -39,6 +39,11 @@ def last_tenth(curve: Curve) -> float | None:
     return return_between(curve, 0.9 * end, end)
 
 
+def beginning(curve: Curve) -> float | None:
+    """Mean return of the first interval in which games were finished: that of play that has hardly learned."""
+    return next((mean for _, count, mean in curve if count), None)
+
+
 def whole_run(curve: Curve) -> float | None:
     """Mean over the run's intervals of the mean return: the area under the learning curve.
 

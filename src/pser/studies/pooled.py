@@ -8,10 +8,11 @@ import numpy as np
 
 from pser.analysis.markdown import table
 from pser.analysis.statistics.aggregate import probability_of_improvement
-from pser.studies.results import SEED, Cells, Results, Stratum, Tested, cells_otherwise, correct, probe
+from pser.studies.cells import Cells, Stratum, stratum
+from pser.studies.results import SEED, Results, Tested, cells_otherwise, correct, probe
 from pser.studies.sources import SHARES, mean_share
 from pser.studies.study import Contrast
-from pser.studies.telling import probability_text, shown_from_text, verdict_text
+from pser.studies.telling import gain_text, probability_text, shown_from_text, verdict_text
 
 Pair = tuple[str, str, str]
 """A study, one of its arms, and the arm it is compared with."""
@@ -125,9 +126,9 @@ def otherwise(found: Mapping[str, Results]) -> dict[str, float]:
     measured = {study: cells for study, results in found.items() if (cells := cells_otherwise(results))}
     probabilities = {}
     for question in QUESTIONS:
-        strata = [(x, y) for _, x, y in _strata(found, question.pairs, measured) if len(x) and len(y)]
+        strata = [one for one in _strata(found, question.pairs, measured) if len(one.x) and len(one.y)]
         if strata:
-            xs, ys = zip(*strata, strict=True)
+            xs, ys = [one.x for one in strata], [one.y for one in strata]
             probabilities[question.asks] = float(probability_of_improvement(xs, ys))
     return probabilities
 
@@ -138,7 +139,7 @@ def _strata(
     """The runs of all games of the pairs, by the declared measure unless `measured` has them by another."""
     cells = {study: results.cells for study, results in found.items()} if measured is None else measured
     return [
-        (f"{study} {game.env}", cells[study][game.env, arm].values, cells[study][game.env, other].values)
+        stratum(cells[study], game, arm, other, f"{study} {game.env}")
         for study, arm, other in pairs
         if study in cells
         for game in found[study].study.games
@@ -157,8 +158,9 @@ def by_mass(found: Mapping[str, Results], pairs: Sequence[Pair]) -> str:
         share = mean_share(found[study], arm, SHARES["decay"]) if study in found else None
         if tested is not None and share is not None:
             row = [f"`{study}`", f"`{arm}` against `{other}`", f"{share:.1%}", probability_text(tested)]
-            rows.append((share, [*row, f"{tested.wins} of {len(tested.games)}", str(tested.runs)]))
-    header = ["study", "arms", "mass from decay", "probability", "games ahead", "runs"]
+            row += [gain_text(tested), f"{tested.wins} of {len(tested.games)}", str(tested.runs)]
+            rows.append((share, row))
+    header = ["study", "arms", "mass from decay", "probability", "gain", "games ahead", "runs"]
     return table(header, [row for _, row in sorted(rows, key=lambda one: -one[0])]) if rows else ""
 
 
@@ -171,6 +173,7 @@ def pooled_table(tested: Sequence[Tested], measured_otherwise: Mapping[str, floa
             one.contrast.asks,
             verdict_text(one),
             probability_text(one),
+            gain_text(one),
             *(_within(one, study) for study in studies),
             f"{other[one.contrast.asks]:.2f}" if one.contrast.asks in other else "–",
             f"{one.corrected:.2g}",
@@ -181,7 +184,7 @@ def pooled_table(tested: Sequence[Tested], measured_otherwise: Mapping[str, floa
         for one in tested
     ]
     within = [f"in `{study}`" for study in studies]
-    header = ["question", "answer", "probability", *within, "otherwise measured", "p, corrected"]
+    header = ["question", "answer", "probability", "gain", *within, "otherwise measured", "p, corrected"]
     header += ["would be shown from", "games ahead", "runs"]
     return f"{table(header, rows)}\n\n{OTHERWISE_TEXT}" if rows else ""
 
@@ -234,6 +237,7 @@ def advice(tested: Sequence[Tested]) -> str:
 
 POOLED = (
     "Over all games of the studies `chain` and `minatar`, from the pairs of arms that differ in just what is asked. "
-    "*Probability*: that a run with it scores higher than one without on the same game. The questions were written "
-    "down when two of the ten seeds of `chain`, and one game of `minatar`, had been seen."
+    "*Probability*: that a run with it scores higher than one without on the same game. *Gain*: by how much its mean "
+    "is higher, of what the study's best arm learned there. The questions were written down when two of the ten seeds "
+    "of `chain`, and one game of `minatar`, had been seen."
 )

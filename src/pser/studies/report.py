@@ -6,12 +6,13 @@ from pathlib import Path
 
 from pser.analysis.markdown import table
 from pser.files.atomic import write_text
-from pser.studies.declaration import INTERVAL, POWER, TEST
-from pser.studies.results import Cell, Results, Tested
+from pser.studies.cells import Cell
+from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
+from pser.studies.results import Results, Tested
 from pser.studies.sources import source_table
 from pser.studies.standing import STANDING, standing_table
 from pser.studies.study import Arm, Contrast, Game
-from pser.studies.telling import answer, probability_text, shown_from_text
+from pser.studies.telling import answer, gain_text, probability_text, shown_from_text
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -91,7 +92,7 @@ def _method(results: Results) -> str:
         parts.append(
             f"*Test*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the "
             f"same game, averaged over games, with its {INTERVAL}; none where the runs are too few for one, or swept "
-            f"clean. *Would be shown from*: {POWER}."
+            f"clean. *Gain*: {GAIN}. *Would be shown from*: {POWER}."
         )
     if study.tests:
         parts.append(f"*Test*: {study.tests}.")
@@ -115,11 +116,11 @@ def progress(results: Results) -> str:
 
 def tested_table(results: Results) -> str:
     """The contrasts, one line each."""
-    header = ["question", "arms", "verdict", "probability", "p (corrected)", "would be shown from"]
+    header = ["question", "arms", "verdict", "probability", "gain", "p (corrected)", "would be shown from"]
     header += ["games ahead", "seeds"]
     told = {tested.contrast: _tested_row(tested) for tested in results.tested}
     rows = [
-        told.get(contrast, [contrast.asks, _arms(contrast), "no runs yet", *["–"] * 5])
+        told.get(contrast, [contrast.asks, _arms(contrast), "no runs yet", *["–"] * 6])
         for contrast in results.study.contrasts
     ]
     return table(header, rows) + "\n"
@@ -135,6 +136,7 @@ def _tested_row(tested: Tested) -> list[str]:
         _arms(tested.contrast),
         tested.verdict,
         probability_text(tested),
+        gain_text(tested),
         f"{tested.p_value:.3f} ({tested.corrected:.3f})",
         shown_from_text(tested.shown_from),
         f"{tested.wins} of {len(tested.games)}",

@@ -1,57 +1,26 @@
 """What a study's records say: the measure of each arm on each game, and the declared contrasts tested."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pser.analysis.statistics.aggregate import probability_of_improvement
-from pser.analysis.statistics.bootstrap import Estimate, improvement_interval
+from pser.analysis.statistics.bootstrap import Estimate, gain_interval, improvement_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import arrangements, permutation_p_value
 from pser.analysis.statistics.power import smallest_shown
-from pser.analysis.statistics.shares import share_above
-from pser.studies.measures import OTHERWISE, Measure
+from pser.studies.cells import Cells, Stratum, cells_of, stratum
+from pser.studies.measures import OTHERWISE
 from pser.studies.notes import notes_of
 from pser.studies.record import Record
-from pser.studies.study import Arm, Contrast, Game, Study
+from pser.studies.study import Contrast, Study
 
-FloatArray = NDArray[np.float64]
-Stratum = tuple[str, FloatArray, FloatArray]
-"""Name of a game, and the measures of the runs on either side."""
 SHOWN = 0.05
 """Corrected p-values below this call a difference shown."""
 PERMUTATIONS, RESAMPLES, SEED = 20_000, 2_000, 0
 LEFT_OUT = 1
 """Runs that each draw of the bootstrap has less than there are, so that its intervals hold with three seeds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One arm on one game."""
-
-    game: Game
-    arm: Arm
-    values: FloatArray
-    """The measure, a value a seed."""
-    taken_off: Estimate | None
-    """Share of runs above the game's take-off line, if it has one and there are runs."""
-
-    @property
-    def mean(self) -> float:
-        """Mean over seeds; NaN without runs."""
-        return float(self.values.mean()) if len(self.values) else float("nan")
-
-    @property
-    def error(self) -> float:
-        """Standard error over seeds; NaN with fewer than two."""
-        count = len(self.values)
-        return float(self.values.std(ddof=1) / count**0.5) if count > 1 else float("nan")
-
-
-Cells = dict[tuple[str, str], Cell]
-"""(game, arm) → its runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +38,9 @@ class Tested:
     """The probability that a run of the arm scores higher than one of the other, on each of these games."""
     probability: Estimate
     """The same, averaged over games."""
+    gain: Estimate | None
+    """By how much the arm's mean is higher, as a share of what was learned, averaged over the games on which something
+    was; None if nothing was learned on any."""
     p_value: float
     corrected: float
     """Holm's correction over all contrasts that are tested together."""
@@ -131,7 +103,7 @@ def results_of(study: Study, records: Mapping[str, Record], seeds: int | None = 
     """Measure and test what is there."""
     planned = study.runs(records, seeds)
     own = {path: record for path, record in records.items() if _is_of(record, study)}
-    cells = _cells(study, study.measure, own.values())
+    cells = cells_of(study, study.measure, own.values())
     return Results(
         study=study,
         records=own,
@@ -145,30 +117,11 @@ def results_of(study: Study, records: Mapping[str, Record], seeds: int | None = 
 def cells_otherwise(results: Results) -> Cells | None:
     """The runs by another measure than the declared one; None where there is no other."""
     study, other = results.study, OTHERWISE.get(results.study.measure.name)
-    return None if other is None else _cells(study, other, results.records.values())
-
-
-def _cells(study: Study, measure: Measure, records: Collection[Record]) -> Cells:
-    return {
-        (game.env, arm.name): _cell(study, measure, game, arm, records)
-        for game in study.games
-        for arm in study.arms
-    }
+    return None if other is None else cells_of(study, other, results.records.values())
 
 
 def _is_of(record: Record, study: Study) -> bool:
     return record.arm in {arm.name for arm in study.arms} and study.game_of(record.env) is not None
-
-
-def _cell(study: Study, measure: Measure, game: Game, arm: Arm, records: Iterable[Record]) -> Cell:
-    measured = [
-        measure.compute(record.curve)
-        for record in records
-        if record.arm == arm.name and study.game_of(record.env) == game
-    ]
-    values = np.array([value for value in measured if value is not None], dtype=np.float64)
-    share = None if game.take_off is None or not len(values) else share_above(values, game.take_off)
-    return Cell(game=game, arm=arm, values=values, taken_off=share)
 
 
 def _tested(study: Study, cells: Cells) -> list[Tested]:
@@ -177,11 +130,7 @@ def _tested(study: Study, cells: Cells) -> list[Tested]:
         probe(
             contrast,
             [
-                (
-                    f"{game.env}, {arm}" if contrast.pairs else game.env,
-                    cells[game.env, arm].values,
-                    cells[game.env, against].values,
-                )
+                stratum(cells, game, arm, against, f"{game.env}, {arm}" if contrast.pairs else game.env)
                 for arm, against in contrast.compared
                 for game in study.games
             ],
@@ -194,22 +143,33 @@ def _tested(study: Study, cells: Cells) -> list[Tested]:
 
 def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generator) -> Tested | None:
     """The contrast tested, its p-value not yet corrected; None if no stratum has runs of both sides."""
-    both = [(name, x, y) for name, x, y in strata if len(x) and len(y)]
+    both = [one for one in strata if len(one.x) and len(one.y)]
     if not both:
         return None
-    xs, ys = [x for _, x, _ in both], [y for _, _, y in both]
+    xs, ys = [one.x for one in both], [one.y for one in both]
     p_value = permutation_p_value(xs, ys, rng, permutations=PERMUTATIONS)
     return Tested(
         contrast=contrast,
-        games=tuple(name for name, _, _ in both),
-        counts=tuple((len(x), len(y)) for _, x, y in both),
-        wins=sum(x.mean() > y.mean() for _, x, y in both),
-        by_game=tuple(float(probability_of_improvement([x], [y])) for _, x, y in both),
+        games=tuple(one.name for one in both),
+        counts=tuple((len(one.x), len(one.y)) for one in both),
+        wins=sum(one.x.mean() > one.y.mean() for one in both),
+        by_game=tuple(float(probability_of_improvement([one.x], [one.y])) for one in both),
         probability=improvement_interval(xs, ys, rng, resamples=RESAMPLES, left_out=LEFT_OUT),
+        gain=_gain(both),
         p_value=p_value,
         corrected=p_value,
         smallest=min(1.0, 2 / arrangements(xs, ys)),
     )
+
+
+def _gain(strata: Sequence[Stratum]) -> Estimate | None:
+    """By how much the means of one side exceed the other's, as a share of what was learned."""
+    known = [(one.x, one.y, one.learned) for one in strata if one.learned is not None]
+    if not known:
+        return None
+    xs, ys, scales = zip(*known, strict=True)
+    rng = np.random.default_rng(SEED)  # its own: the tests draw the same with it and without
+    return gain_interval(xs, ys, scales, rng, resamples=RESAMPLES, left_out=LEFT_OUT)
 
 
 def correct(tested: Sequence[Tested]) -> list[Tested]:

@@ -10,6 +10,7 @@ from pser.analysis.markdown import table
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.trend import probability_of_rise, rise_p_value
 from pser.studies.arms import LOSS, UNIFORM
+from pser.studies.cells import stratum
 from pser.studies.minatar import BASE
 from pser.studies.results import PERMUTATIONS, SEED, SHOWN, Results, probe
 from pser.studies.study import Arm, Contrast, Game, Study
@@ -80,10 +81,12 @@ def _rise(results: Results, replay: str, rng: np.random.Generator) -> tuple[floa
 def _beside(results: Results, rng: np.random.Generator) -> tuple[float, float] | None:
     """Probability that a run of PSER scores higher than one of PER, over all games and sharpnesses."""
     strata = [
-        (
+        stratum(
+            results.cells,
+            game,
+            name_of("pser", signal, alpha),
+            name_of("per", signal, alpha),
             f"{game.env} {signal} {alpha:g}",
-            results.cells[game.env, name_of("pser", signal, alpha)].values,
-            results.cells[game.env, name_of("per", signal, alpha)].values,
         )
         for game in results.study.games
         for signal, alpha in SETTINGS

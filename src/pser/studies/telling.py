@@ -53,7 +53,7 @@ def sentence(tested: Tested) -> str:
     """One contrast's answer, and how sure it is."""
     arm, against = tested.contrast.arm, tested.contrast.against
     chance = probability_text(tested)
-    told = f"a run of {arm} scores higher than one of {against} with probability {chance}"
+    told = f"a run of {arm} scores higher than one of {against} with probability {chance}, gain {gain_text(tested)}"
     many = "pairs of arms and games" if tested.contrast.pairs else "games"
     scope = (
         f"{tested.runs} runs on {len(tested.games)} {many if len(tested.games) > 1 else 'game'}, "
@@ -67,7 +67,7 @@ def sentence(tested: Tested) -> str:
         once = round(1 / tested.smallest)
         return (
             f"Not known yet: even a clean sweep of these {tested.runs} runs would come by luck once in {once}; "
-            f"so far the probability that {arm} scores higher is {chance}."
+            f"so far the probability that {arm} scores higher is {chance}, gain {gain_text(tested)}."
         )
     return f"No difference shown: {told} ({scope}); {could_show(tested)}."
 
@@ -84,6 +84,15 @@ def probability_text(tested: Tested) -> str:
     value = tested.probability
     interval = f" [{value.low:.2f}, {value.high:.2f}]" if has_interval(tested) else ""
     return f"{value.value:.2f}{interval}"
+
+
+def gain_text(tested: Tested) -> str:
+    """By how much the mean is higher, of what was learned, and its interval where these runs can give one."""
+    gain = tested.gain
+    if gain is None:
+        return "–"
+    interval = f" [{gain.low:+z.0%}, {gain.high:+z.0%}]" if tested.seeds > 1 and not gain.collapsed else ""
+    return f"{gain.value:+z.0%}{interval}"
 
 
 def could_show(tested: Tested) -> str:

@@ -76,6 +76,13 @@ def test_probability_of_improvement_of_equals_is_a_half_and_sides_sum_to_1():
     assert forward + aggregate.probability_of_improvement(y, x) == pytest.approx(1.0)
 
 
+def test_a_gain_is_in_units_of_each_task_and_every_task_counts_alike():
+    x, y = [np.array([3.0, 5.0]), np.array([10.0])], [np.array([1.0, 2.0, 3.0]), np.array([30.0])]
+    assert aggregate.mean_gain(x, y, [4.0, 100.0]) == pytest.approx(((4 - 2) / 4 + (10 - 30) / 100) / 2)
+    with pytest.raises(PserError, match="same tasks"):
+        aggregate.mean_gain(x, y[:1], [4.0])
+
+
 def test_bad_scores_are_refused_with_the_remedy():
     with pytest.raises(PserError, match="at least one task"):
         aggregate.mean([])

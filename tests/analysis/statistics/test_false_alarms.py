@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from pser.analysis.statistics.bootstrap import improvement_interval
+from pser.analysis.statistics.bootstrap import gain_interval, improvement_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.paired import paired_p_value, smallest_paired_p_value
 from pser.analysis.statistics.permutation import permutation_p_value
@@ -157,6 +157,23 @@ def test_improvement_interval_holds_the_true_probability_as_often_as_it_says(see
         for _ in range(400):
             x, y = ([normal(rng, runs) + by for runs in seeds] for by in (shift, 0.0))
             missed.append(improvement_interval(x, y, rng, resamples=300, left_out=left_out).excludes(true))
+        rates[left_out] = np.mean(missed)
+    assert rates[1] <= LEVEL + 3.0 * np.sqrt(LEVEL * (1 - LEVEL) / 400)
+    assert rates[0] > rates[1]  # as many draws as runs give too narrow intervals
+
+
+@pytest.mark.parametrize("seeds", GAMES.values(), ids=GAMES)
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+def test_gain_interval_holds_the_true_gain_as_often_as_it_says(seeds, shift):
+    rng = np.random.default_rng(90)
+    scales = rng.uniform(2.0, 4.0, len(seeds))
+    true = shift * np.mean(1.0 / scales)
+    rates = {}
+    for left_out in (0, 1):
+        missed = []
+        for _ in range(400):
+            x, y = ([normal(rng, runs) + by for runs in seeds] for by in (shift, 0.0))
+            missed.append(gain_interval(x, y, scales, rng, resamples=300, left_out=left_out).excludes(true))
         rates[left_out] = np.mean(missed)
     assert rates[1] <= LEVEL + 3.0 * np.sqrt(LEVEL * (1 - LEVEL) / 400)
     assert rates[0] > rates[1]  # as many draws as runs give too narrow intervals

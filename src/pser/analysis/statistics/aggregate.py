@@ -59,12 +59,15 @@ def probability_of_improvement(x: Scores, y: Scores) -> FloatArray:
 
     Agarwal et al. 2021, Section 4.3 (the Mann–Whitney U statistic over its largest value).
     """
-    if len(x) != len(y):
-        raise PserError(f"both sides need the same tasks; got {len(x)} and {len(y)}: drop the unmatched ones")
-    _check(x)
-    _check(y)
+    _check_matched(x, y)
     per_task = [_task_probability(a, b) for a, b in zip(x, y, strict=True)]
     return np.asarray(np.stack(per_task, axis=-1).mean(axis=-1))
+
+
+def mean_gain(x: Scores, y: Scores, scales: Sequence[float]) -> FloatArray:
+    """By how much x's mean over runs exceeds y's, in units of each task's scale; averaged over tasks."""
+    _check_matched(x, y)
+    return np.asarray(((_task_means(x) - _task_means(y)) / np.asarray(scales)).mean(axis=-1))
 
 
 def performance_profile(scores: Scores, thresholds: FloatArray) -> FloatArray:
@@ -86,6 +89,13 @@ def _task_means(scores: Scores) -> FloatArray:
 def _pooled(scores: Scores) -> FloatArray:
     _check(scores)
     return np.concatenate(list(scores), axis=-1)
+
+
+def _check_matched(x: Scores, y: Scores) -> None:
+    if len(x) != len(y):
+        raise PserError(f"both sides need the same tasks; got {len(x)} and {len(y)}: drop the unmatched ones")
+    _check(x)
+    _check(y)
 
 
 def _check(scores: Scores) -> None:

@@ -1,11 +1,13 @@
 """How sure a number is: bootstrap intervals, resampling the runs of each task or the tasks themselves."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pser.analysis.statistics.aggregate import Scores, Statistic, probability_of_improvement
+from pser.analysis.statistics.aggregate import Scores, Statistic, mean_gain, probability_of_improvement
 from pser.errors import PserError
 
 FloatArray = NDArray[np.float64]
@@ -73,9 +75,35 @@ def improvement_interval(
     left_out: int = 0,
 ) -> Estimate:
     """Probability of improvement of x over y, both sides resampled independently within each task."""
+    return _interval_between(probability_of_improvement, x, y, rng, resamples, confidence, left_out)
+
+
+def gain_interval(
+    x: Scores,
+    y: Scores,
+    scales: Sequence[float],
+    rng: np.random.Generator,
+    *,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    left_out: int = 0,
+) -> Estimate:
+    """By how much x's means exceed y's in units of each task's scale, both sides resampled independently."""
+    gain = partial(mean_gain, scales=scales)
+    return _interval_between(gain, x, y, rng, resamples, confidence, left_out)
+
+
+def _interval_between(
+    statistic: Callable[[Scores, Scores], FloatArray],
+    x: Scores,
+    y: Scores,
+    rng: np.random.Generator,
+    resamples: int,
+    confidence: float,
+    left_out: int,
+) -> Estimate:
     sides = [stratified_resample(side, resamples, rng, left_out=left_out) for side in (x, y)]
-    draws = probability_of_improvement(*sides)
-    return percentile_interval(float(probability_of_improvement(x, y)), draws, confidence)
+    return percentile_interval(float(statistic(x, y)), statistic(*sides), confidence)
 
 
 def task_resample(tasks: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
