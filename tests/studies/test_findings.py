@@ -51,6 +51,18 @@ def test_no_difference_is_called_so():
     assert sentence(results.tested[0]).startswith("No difference shown")
 
 
+def test_it_is_said_how_many_seeds_would_show_what_was_found():
+    small = told({"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7.5]}).tested[0]
+    assert small.probability.value == 0.5
+    assert small.seeds_to_show is None
+    assert sentence(small).endswith("(or 0.11).")
+    larger = told({"pser": [1, 4, 5, 8], "uniform": [2, 3, 4, 7]}).tested[0]
+    assert sentence(larger).endswith(f"(or 0.11), about {larger.seeds_to_show} seeds a game this one.")
+    assert 20 < larger.seeds_to_show < 100
+    tiny = told({"pser": [1, 4, 5, 8], "uniform": [2, 3, 5, 7]}).tested[0]
+    assert sentence(tiny).endswith("more than 100 seeds a game this one.")
+
+
 def test_few_runs_are_called_few():
     results = told({"pser": [5], "uniform": [1]})
     assert answer(results) == "So far, 1 of 1 comparisons cannot be told from so few runs."

@@ -87,7 +87,7 @@ def test_all_games_of_all_pairs_are_one_test_corrected_with_the_others(monkeypat
     assert tested.probability.value == pytest.approx(4 / 6)
     high, low = np.array([3.0, 4.0]), np.array([1.0, 2.0])
     sides = [high] * 4 + [low] * 2, [low] * 4 + [high] * 2
-    assert "| 0.67 | +67% [+17%, +117%] | 1.00 | 0.50 |" in pooled_table(
+    assert "| 0.67 | +200% [+150%, +250%] | 1.00 | 0.50 |" in pooled_table(
         [tested]
     )  # over all, in the first study, in the other
     assert tested.p_value == permutation_p_value(*sides, np.random.default_rng(0), permutations=20_000)

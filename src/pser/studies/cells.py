@@ -85,10 +85,12 @@ def stratum(cells: Cells, game: Game, arm: str, against: str, name: str) -> Stra
 
 
 def _learned(cells: Cells, game: Game) -> float | None:
-    """From where all learning curves of a game begin, on average, to the mean of its best arm."""
+    """From where all learning curves of a game begin, on average, to the mean of its best arm; None if that is not
+    twice its standard error: then there is nothing to have a share of."""
     of_game = [cell for (env, _), cell in cells.items() if env == game.env and len(cell.values)]
     if not of_game:
         return None
-    start = np.concatenate([cell.beginnings for cell in of_game]).mean()
-    learned = max(cell.mean for cell in of_game) - start
-    return float(learned) if learned > 0 else None
+    best = max(of_game, key=lambda cell: cell.mean)
+    learned = best.mean - float(np.concatenate([cell.beginnings for cell in of_game]).mean())
+    error = 0.0 if np.isnan(best.error) else best.error
+    return learned if learned > 2 * error else None

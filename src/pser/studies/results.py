@@ -9,7 +9,7 @@ from pser.analysis.statistics.aggregate import probability_of_improvement
 from pser.analysis.statistics.bootstrap import Estimate, gain_interval, improvement_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import arrangements, permutation_p_value
-from pser.analysis.statistics.power import smallest_shown
+from pser.analysis.statistics.power import seeds_needed, smallest_shown
 from pser.studies.cells import Cells, Stratum, cells_of, stratum
 from pser.studies.measures import OTHERWISE
 from pser.studies.notes import notes_of
@@ -63,6 +63,13 @@ class Tested:
     def shown_from(self) -> float | None:
         """The true probability that so many runs would mostly show; None if no difference is large enough."""
         return smallest_shown(self.counts, SHOWN / self.together)
+
+    @property
+    def seeds_to_show(self) -> int | None:
+        """About how many seeds of each arm on each game would mostly show the probability that was found; None if it
+        is one half."""
+        value = self.probability.value
+        return None if value == 0.5 else seeds_needed(value, len(self.games), SHOWN / self.together)
 
     @property
     def verdict(self) -> str:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from pser.studies.results import SHOWN, Results, Tested
 
+MANY = 100
+"""Seeds a game that nobody runs."""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -96,11 +99,17 @@ def gain_text(tested: Tested) -> str:
 
 
 def could_show(tested: Tested) -> str:
-    """What so many runs would have shown."""
-    value = tested.shown_from
-    if value is None:
-        return "so few runs would hardly show any"
-    return f"so many runs would mostly show one of {value:.2f} (or {1 - value:.2f})"
+    """What so many runs would have shown, and how many would show what was found."""
+    value, seeds = tested.shown_from, tested.seeds_to_show
+    now = (
+        "so few runs would hardly show any"
+        if value is None
+        else f"so many runs would mostly show one of {value:.2f} (or {1 - value:.2f})"
+    )
+    if seeds is None or seeds <= tested.seeds:
+        return now
+    many = f"about {seeds}" if seeds <= MANY else f"more than {MANY}"
+    return f"{now}, {many} seeds a game this one"
 
 
 def shown_from_text(value: float | None) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pser.analysis.statistics.permutation import permutation_p_value
-from pser.analysis.statistics.power import smallest_shown
+from pser.analysis.statistics.power import seeds_needed, smallest_shown
 from pser.errors import PserError
 
 TWO_GAMES = ((3, 3), (3, 3))
@@ -45,6 +45,22 @@ def test_more_runs_more_games_and_fewer_comparisons_show_smaller_differences():
     assert smallest_shown((*TWO_GAMES, (3, 3)), 0.05) < base - 0.03
     assert smallest_shown(TWO_GAMES, 0.05 / 5) > base + 0.01
     assert smallest_shown(TWO_GAMES, 0.05, 0.5) < base - 0.05
+
+
+@pytest.mark.parametrize("games", [1, 2, 5])
+@pytest.mark.parametrize(("runs", "level"), [(5, 0.05), (10, 0.05), (10, 0.005)])
+def test_as_many_seeds_are_needed_as_show_it(games, runs, level):
+    shown = smallest_shown(((runs, runs),) * games, level)
+    assert abs(seeds_needed(shown, games, level) - runs) <= 1
+    assert seeds_needed(1 - shown, games, level) == seeds_needed(shown, games, level)
+
+
+def test_a_small_difference_needs_many_seeds_and_none_cannot_be_shown():
+    assert seeds_needed(0.51, 5, 0.05) > 1000 > seeds_needed(0.52, 5, 0.05) > 100
+    assert seeds_needed(1.0, 20, 0.05) == 1
+    for probability, games in ((0.5, 3), (1.1, 3), (0.7, 0)):
+        with pytest.raises(PserError, match="to be shown"):
+            seeds_needed(probability, games, 0.05)
 
 
 @pytest.mark.parametrize(

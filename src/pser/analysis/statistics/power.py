@@ -1,7 +1,8 @@
-"""What a number of runs can show at all: the smallest true difference that the permutation test would mostly find."""
+"""What a number of runs can show: the smallest true difference that is mostly found, and how many runs one takes."""
 
 from collections.abc import Sequence
 from functools import cache
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -51,6 +52,37 @@ def smallest_shown(
         middle = (low + high) / 2
         low, high = (low, middle) if power(middle) >= share else (middle, high)
     return high
+
+
+def seeds_needed(probability: float, games: int, level: float, share: float = MOSTLY) -> int:
+    """About how many runs of each side, on each of so many games, mostly show a true probability of improvement.
+
+    By normal approximation: Mann and Whitney's variance where nothing differs, and where something does that of
+    Hanley and McNeil (1982), which needs to know nothing of the scores but this probability.
+    """
+    distance = abs(probability - 0.5)
+    if games < 1 or not 0 < distance <= 0.5:
+        raise PserError(
+            f"a difference to be shown needs a game and a probability other than 0.5, up to 1; got {games} games and "
+            f"{probability}: name another"
+        )
+    theta = 0.5 + distance
+    both = theta / (2 - theta) + 2 * theta**2 / (1 + theta) - 2 * theta**2
+    unlikely, mostly = NormalDist().inv_cdf(1 - level / 2), NormalDist().inv_cdf(share)
+
+    def is_enough(runs: int) -> bool:
+        level_spread = sqrt((2 * runs + 1) / (12 * runs**2 * games))
+        spread = sqrt((theta * (1 - theta) + (runs - 1) * both) / (runs**2 * games))
+        return distance >= unlikely * level_spread + mostly * spread
+
+    enough = 1
+    while not is_enough(enough):
+        enough *= 2
+    few = enough // 2
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return enough
 
 
 class _Draws:
