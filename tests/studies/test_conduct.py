@@ -10,7 +10,7 @@ from pser.run.executor import LocalProcesses, Outcome
 from pser.run.job import carry_out
 from pser.studies.conduct import Place, conduct, read_records
 from pser.studies.results import results_of
-from pser.studies.status import hours_left, status_lines
+from pser.studies.status import hours_left, overview_lines, status_lines
 from pser.studies.study import Arm, Planned
 
 from .synthetic import record, small_study
@@ -118,6 +118,37 @@ def test_the_status_counts_runs(place):
     ]
     assert len({len(line) for line in lines[:-1]}) == 1  # in columns
     assert lines[-1] == "2 of 8 runs so far, 0.0 core-hours spent on what is kept"  # their cost is not known
+
+
+def test_the_overview_counts_a_run_once_that_two_studies_need(tmp_path):
+    def at(name):
+        return Place(tmp_path / "kept" / name, tmp_path / "scratch" / name)
+
+    first = small_study(seeds=1, core_hours=4.0)
+    arms = (*first.arms, Arm(name="more", about="PSER", settings={"replay": "pser", "eta": 0.5}))
+    second = small_study(name="other", seeds=1, arms=arms, contrasts=(), core_hours=6.0)
+    none = [line.split() for line in overview_lines([(one, at(one.name)) for one in (first, second)])]
+    assert none == [
+        ["runs", "core-hours", "to", "go"],
+        ["small", "0/4", "0.0", "4.0"],
+        [
+            "other",
+            "0/6",
+            "0.0",
+            "2.0",
+        ],  # two of its six runs: the others are the first study's, and taken over
+        ["0.0", "6.0"],
+    ]
+    for run in first.runs({}):
+        _, one = record(first, run.game, run.arm, run.seed, 1.0, cpu_seconds=3600.0)
+        one.write(at("small").record(run))
+    lines = list(overview_lines([(one, at(one.name)) for one in (first, second)]))
+    assert [line.split() for line in lines[1:]] == [
+        ["small", "4/4", "4.0", "–"],
+        ["other", "0/6", "0.0", "2.0"],
+        ["4.0", "2.0"],
+    ]
+    assert len({len(line) for line in lines}) == 1  # in columns
 
 
 def test_what_is_to_come_is_told_by_the_cost_of_a_frame_on_the_same_game():

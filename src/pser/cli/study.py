@@ -2,7 +2,7 @@
 
 $ pser study --list                              # what each study asks, and how it is decided
 $ pser study minatar --jobs 2 --max-minutes 60   # again to go on; every finished run is kept
-$ pser study minatar --status
+$ pser study --status                            # how far all of them are; with a name, which runs are there
 $ pser study minatar --report                    # page, tables and figures from the records
 $ pser study ./mine.py                           # a study of your own
 """
@@ -39,7 +39,7 @@ class Settings:
     list: bool = False
     """Print what the study (or each study) declares, and do nothing else."""
     status: bool = False
-    """Say which runs are finished, under way and missing."""
+    """Say which runs are finished, under way and missing; without a study, how far each of them is."""
     report: bool = False
     """Write page, tables and figures from the records."""
     findings: bool = False
@@ -69,7 +69,7 @@ class Settings:
             raise PserError(f"jobs must be at least 1, got {self.jobs}: raise it")
         if self.seeds is not None and self.seeds < 1:
             raise PserError(f"seeds must be at least 1, got {self.seeds}: raise it")
-        if self.name is None and not self.list and not self.findings:
+        if self.name is None and not (self.list or self.status or self.findings):
             raise PserError("which study? Name one, or see them all with pser study --list")
 
 
@@ -78,7 +78,7 @@ def run(settings: Settings) -> None:
     from pser.studies.catalogue import NAMES, find_study
     from pser.studies.conduct import default_place, read_records
     from pser.studies.declaration import declaration
-    from pser.studies.status import status_lines
+    from pser.studies.status import overview_lines, status_lines
 
     if settings.list:
         names = [settings.name] if settings.name else NAMES
@@ -90,7 +90,10 @@ def run(settings: Settings) -> None:
         for path in write_findings(Path()):
             print(f"written: {path}", flush=True)
         return
-    assert settings.name is not None
+    if settings.name is None:
+        studies = [find_study(name) for name in NAMES]
+        print("\n".join(overview_lines([(study, default_place(study, None, None)) for study in studies])))
+        return
     whole = find_study(settings.name)
     study = whole.only(settings.arms, settings.games)
     place = default_place(study, settings.results, settings.scratch)

@@ -1,8 +1,9 @@
 """Carry out a study: its runs through an executor, each kept as it ends."""
 
+import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,12 @@ def conduct(
 
 def _take_over(study: Study, run: Planned, place: Place) -> bool:
     """Whether a study beside this one has made the run; then it is kept here too."""
-    settings = _without_spelling(study.settings_of(run))
+    wanted = likeness(study, run)
     for path in sorted(place.kept.parent.glob(f"*/{run.game.folder}/*/seed-{run.seed}.json")):
         if path.is_relative_to(place.kept):
             continue
         record = read_record(path)
-        same_engine = record.engine == run.arm.engine
-        if same_engine and _without_spelling(from_json(record.settings)) == settings:
+        if likeness_of(record) == wanted:
             origin = record.shared_from or record.study
             replace(record, study=study.name, arm=run.arm.name, shared_from=origin).write(place.record(run))
             print(f"{run.name}: taken over from {origin}", flush=True)
@@ -92,10 +92,19 @@ def _take_over(study: Study, run: Planned, place: Place) -> bool:
     return False
 
 
-def _without_spelling(settings: TrainSettings) -> dict[str, Any]:
-    """Settings without the game's name, which can be spelled in several ways."""
+def likeness(study: Study, run: Planned) -> str:
+    """What a run has in common with those that may stand for it: engine and settings, but for the game's spelling."""
+    return _likeness(study.settings_of(run), run.arm.engine)
+
+
+def likeness_of(record: Record) -> str:
+    """The same of a run that was made."""
+    return _likeness(from_json(record.settings), record.engine)
+
+
+def _likeness(settings: TrainSettings, engine: Mapping[str, Any] | None) -> str:
     plain = to_json(settings)
-    return {**plain, "game": {**plain["game"], "env": None}}
+    return json.dumps({**plain, "game": {**plain["game"], "env": None}, "engine": engine}, sort_keys=True)
 
 
 def _job(study: Study, run: Planned, place: Place, command: str) -> Job:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from pser.records.folder import RunFolder
-from pser.studies.conduct import Place, read_records
+from pser.studies.conduct import Place, likeness, likeness_of, read_records
 from pser.studies.record import Record
 from pser.studies.report import short_name
 from pser.studies.results import own_core_hours
@@ -26,6 +26,37 @@ def status_lines(study: Study, place: Place, seeds: int | None = None) -> Iterat
     to_go = f", at most about {left:.1f} to go" if left else ""
     done = len(planned) - len(missing)
     yield f"{done} of {len(planned)} runs so far, {spent:.1f} core-hours spent on what is kept{to_go}"
+
+
+def overview_lines(studies: Sequence[tuple[Study, Place]]) -> Iterator[str]:
+    """A line a study: runs finished of those planned, core-hours spent, and at most about how many to go.
+
+    Runs that another study has made, or is to make before, cost nothing.
+    """
+    kept = {study.name: read_records(place.kept) for study, place in studies}
+    made = {
+        (path.partition("/")[0], likeness_of(record))
+        for records in kept.values()
+        for path, record in records.items()
+    }
+    width = max(len(name) for name in kept)
+    yield f"{'':<{width}}  {'runs':>9}  core-hours  to go"
+    whole_spent = whole_left = 0.0
+    for study, _ in studies:
+        records, missing = kept[study.name], []
+        planned = study.runs(records)
+        absent = [run for run in planned if run.path not in records]
+        for run in absent:
+            key = run.game.folder, likeness(study, run)
+            if key not in made:
+                missing.append(run)
+                made.add(key)
+        spent, known = own_core_hours(records.values()), hours_left(study, missing, records)
+        left = study.core_hours * len(missing) / len(planned) if known is None else known
+        whole_spent, whole_left = whole_spent + spent, whole_left + left
+        runs = f"{len(planned) - len(absent)}/{len(planned)}"
+        yield f"{study.name:<{width}}  {runs:>9}  {spent:10.1f}  {f'{left:5.1f}' if absent else '    –'}"
+    yield f"{'':<{width}}  {'':>9}  {whole_spent:10.1f}  {whole_left:5.1f}"
 
 
 def _grid(planned: Sequence[Planned], records: Mapping[str, Record]) -> Iterator[str]:
