@@ -12,7 +12,10 @@ import warnings
 import weakref
 from typing import Any
 
+import numpy as np
+import torch as th
 from gymnasium import spaces
+from numpy.typing import NDArray
 from stable_baselines3 import DDPG as _DDPG
 from stable_baselines3 import DQN as _DQN
 from stable_baselines3 import SAC as _SAC
@@ -22,8 +25,10 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import MaybeCallback
 
 from pser.errors import PserError
-from pser.integrations.sb3.buffers import PrioritizedDictReplayBuffer, PrioritizedReplayBuffer
+from pser.integrations.sb3 import values
+from pser.integrations.sb3.buffers import PrioritizedDictReplayBuffer, PrioritizedReplayBuffer, Samples
 from pser.integrations.sb3.losses import WeightedLosses
+from pser.integrations.sb3.values import Values
 
 LOSSES = ("F", "quantile_huber_loss")
 """The names under which SB3's modules know their losses: torch.nn.functional, or the function itself."""
@@ -67,7 +72,27 @@ class Prioritized(OffPolicyAlgorithm):
     ) -> tuple[int, BaseCallback]:
         if reset_num_timesteps or self._last_obs is None:  # SB3 resets the environments just then
             self._prioritized().end_episodes()
+        self._prioritized().rate = self._rate
         return super()._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
+
+    def values_of(self, batch: Samples) -> Values:
+        """V(s') and each critic's Q(s, a), as the networks are now."""
+        raise PserError(
+            f'initial="td" asks the networks for the values of a batch, but {type(self).__name__} has no such method: '
+            'define values_of(batch) (see pser.integrations.sb3.values), or leave initial at "max"'
+        )
+
+    def td_errors(self, batch: Samples) -> NDArray[np.float32]:
+        """|r + γ^m·V(s') − Q(s, a)| of each row, averaged over the critics."""
+        with th.no_grad():
+            following, current = self.values_of(batch)
+            discounts = self.gamma if batch.discounts is None else batch.discounts
+            target = batch.rewards + (1 - batch.dones) * discounts * following
+            errors: NDArray[np.float32] = (target - current).abs().mean(dim=1).cpu().numpy()
+        return errors
+
+    def _rate(self, buffer: PrioritizedReplayBuffer) -> NDArray[np.float32]:
+        return self.td_errors(buffer.newest(self._vec_normalize_env))
 
     def set_random_seed(self, seed: int | None = None) -> None:
         """Seed everything that SB3 seeds, and the buffer's draws."""
@@ -156,14 +181,22 @@ def names_in(code: types.CodeType) -> set[str]:
 class DQN(Prioritized, _DQN):
     """SB3's DQN, prioritized."""
 
+    values_of = values.of_dqn
+
 
 class DDPG(Prioritized, _DDPG):
     """SB3's DDPG, prioritized."""
+
+    values_of = values.of_td3
 
 
 class TD3(Prioritized, _TD3):
     """SB3's TD3, prioritized."""
 
+    values_of = values.of_td3
+
 
 class SAC(Prioritized, _SAC):
     """SB3's SAC, prioritized."""
+
+    values_of = values.of_sac

@@ -6,7 +6,8 @@ time limits apart by `infos[e]["TimeLimit.truncated"]`; both ends arrive as `don
 """
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 import torch as th
@@ -59,6 +60,8 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     drawn: Samples | None
     """The batch that was drawn last."""
+    rate: "Callable[[PrioritizedReplayBuffer], Any] | None"
+    """With `initial="td"`, what tells the TD errors of the newest step (`newest`); a training algorithm sets it."""
 
     def __init__(
         self,
@@ -71,6 +74,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         handle_timeout_termination: bool | None = None,
         *,
         prioritization: Prioritization | None = None,
+        initial: Literal["max", "td"] = "max",
         beta: Beta = 0.5,
         seed: int | None = None,
         n_steps: int = 1,
@@ -79,12 +83,22 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     ) -> None:
         """SB3's arguments, then how to sample; `beta` may be a schedule over transitions added (`pser.Anneal`).
 
+        New transitions enter with the largest priority ever recorded (`initial="max"`), or with their own TD error over
+        one step, which decays at once (`"td"`: CurrentTD).
+
         With `optimize_memory_usage` SB3 cannot keep the last observation of a truncated episode, so time limits are
         then learned as terminations; `handle_timeout_termination` follows from it unless it is given. `n_steps` rewards
         are summed, discounted by `gamma`. Without a `seed` one is drawn from NumPy's global generator, which SB3 seeds.
         """
         chosen = require_prioritization(
             prioritization, "replay_buffer_kwargs=dict(prioritization=pser.PSER())"
+        )
+        require(initial in ("max", "td"), 'initial must be "max" or "td"', initial, '"max" is usual')
+        require(
+            initial == "max" or not isinstance(chosen, Uniform),
+            'initial="td" needs priorities',
+            chosen,
+            "use pser.PSER() or pser.PER()",
         )
         is_dict = isinstance(observation_space, spaces.Dict)
         if is_dict != isinstance(self, DictReplayBuffer):
@@ -118,6 +132,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             buffer_size,
             f"try {100 * n_envs} or more",
         )
+        self.initial, self.rate = initial, None
         self.beta = beta
         self.n_steps = n_steps
         self.gamma = gamma
@@ -131,10 +146,16 @@ class PrioritizedReplayBuffer(ReplayBuffer):
     def add(
         self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: list[dict[str, Any]]
     ) -> None:
-        """One step of every environment, with the largest priority ever recorded."""
+        """One step of every environment, with the largest priority ever recorded, or its own (`initial`)."""
+        rate = self.rate if self.initial == "td" else None
+        if self.initial == "td" and rate is None:
+            raise PserError(
+                'initial="td" needs the TD errors of new transitions, got nobody who tells them: train with a class of '
+                "pser.integrations.sb3, or set the buffer's rate"
+            )
         self.starts[self.pos] = self._first
         super().add(obs, next_obs, action, reward, done, infos)
-        self.index.append(self._first)
+        self.index.append(self._first, td_error=None if rate is None else rate(self))
         self._first = np.array(done, bool).reshape(self.n_envs)
 
     def sample(self, batch_size: int, env: VecNormalize | None = NOT_GIVEN) -> Samples:  # type: ignore[override]
@@ -144,7 +165,15 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             env is not NOT_GIVEN
         ):  # SB3's algorithms name it, always; somebody who looks into a buffer does not
             self._expect_updates()
-        return self._handed_out(self._read(ids, None if env is NOT_GIVEN else env), ids, weights)
+        return self._handed_out(
+            self._read(ids, None if env is NOT_GIVEN else env, self.n_steps), ids, weights
+        )
+
+    def newest(self, env: VecNormalize | None = None) -> Samples:
+        """The step added last, of every environment, with its reward alone."""
+        steps = (self.pos - 1) % self.buffer_size * self.n_envs + np.arange(self.n_envs)
+        kind = PrioritizedDictSamples if isinstance(self.observations, dict) else PrioritizedSamples
+        return kind(*self._read(steps, env, n_steps=1))
 
     def update_priorities(self, ids: Ints, td_errors: Any) -> int:
         """New priorities from TD errors (a tensor or an array), with backward decay; returns the rows applied."""
@@ -173,10 +202,10 @@ class PrioritizedReplayBuffer(ReplayBuffer):
         """Step and environment where these transitions lie."""
         return (ids // self.n_envs) % self.buffer_size, ids % self.n_envs
 
-    def _read(self, ids: Ints, env: VecNormalize | None) -> tuple[Any, ...]:
+    def _read(self, ids: Ints, env: VecNormalize | None, n_steps: int) -> tuple[Any, ...]:
         """The fields of SB3's samples, of these transitions."""
         slots = ids % (self.buffer_size * self.n_envs)
-        if self.n_steps > 1:
+        if n_steps > 1:
             rewards, last, discounts = self._n_step_returns(ids, env)
         else:
             rewards, last, discounts = (
@@ -246,10 +275,10 @@ class PrioritizedReplayBuffer(ReplayBuffer):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "index": index_to_bytes(self.index), "drawn": None}
+        return {**self.__dict__, "index": index_to_bytes(self.index), "drawn": None, "rate": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"initial": "max", "rate": None, **state})  # buffers of before have neither
         self.index = index_from_bytes(state["index"])
 
 
