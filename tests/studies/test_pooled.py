@@ -10,15 +10,14 @@ from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import permutation_p_value
 from pser.learner.settings_json import to_json
 from pser.studies import pooled
+from pser.studies.by_mass import WITH_AND_WITHOUT_DECAY, beside_each_other, mass_table
 from pser.studies.catalogue import find_study
-from pser.studies.figures import draw_pooled
+from pser.studies.figures import draw_by_mass, draw_pooled
 from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render
 from pser.studies.pooled import (
     QUESTIONS,
-    WITH_AND_WITHOUT_DECAY,
     Question,
     advice,
-    by_mass,
     otherwise,
     pooled_note,
     pooled_table,
@@ -170,20 +169,27 @@ def test_a_single_run_of_an_arm_gives_no_interval(monkeypatch):
     assert not has_interval(pooled.pooled(found_of(monkeypatch, levels, {"a": [3], "b": [1]}))[0])
 
 
-def test_pairs_are_told_by_the_mass_that_decay_holds(monkeypatch):
+def test_pairs_are_told_by_the_mass_that_decay_holds(monkeypatch, tmp_path):
     levels = {"pser": [1, 4, 5, 8], "uniform": [2, 3, 6, 7]}
     found = found_of(monkeypatch, levels, {"a": [3, 4], "b": [1, 2], "c": [1], "d": [2]})
     for study, arm, share in (("first", "pser", 0.25), ("other", "a", 0.5)):
         for record in found[study].records.values():
             if record.arm == arm:
                 record.train["memory.mass_from_decay"] = [0.0, share]
-    first, second = by_mass(found, pooled.QUESTIONS[0].pairs).splitlines()[2:]  # of c nobody knows the mass
+    pairs = beside_each_other(found, pooled.QUESTIONS[0].pairs)  # of c nobody knows the mass
+    first, second = mass_table(pairs).splitlines()[2:]
     assert first == "| `other` | `a` against `b` | 50.0% | 1.00 | +150% [+75%, +225%] | 2 of 2 | 8 |"
     assert re.fullmatch(
         r"\| `first` \| `pser` against `uniform` \| 25.0% \| 0.5\d* \[.*\] \| – \| 0 of 2 \| 16 \|",
         second,
     )
-    assert by_mass({}, pooled.QUESTIONS[0].pairs) == ""
+    assert mass_table(beside_each_other({}, pooled.QUESTIONS[0].pairs)) == ""
+    drawn = draw_by_mass(pairs, tmp_path, "decay")[1].read_text()
+    assert "<!-- a" in drawn
+    assert "against b -->" in drawn
+    assert "<!-- pser" not in drawn  # nothing was learned there, so there is no gain
+    assert "<!-- study other -->" in drawn
+    assert "<!-- decay holds 50.0% -->" in drawn
 
 
 def test_the_figure_has_a_line_a_question(monkeypatch, tmp_path):

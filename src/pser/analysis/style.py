@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, PercentFormatter
 
 from pser.analysis.colours import GRID
 
@@ -50,6 +50,11 @@ def new_grid(panels: int, columns: int, width: float, height: float) -> tuple[Fi
 def count_frames(axes: Axes) -> None:
     """Numbers along the x-axis as 100k and 1M."""
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+
+
+def count_percent(axes: Axes) -> None:
+    """Shares along the x-axis as percentages."""
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -9,13 +9,14 @@ import numpy as np
 from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
-from pser.analysis.style import count_frames, new_figure, new_grid, save
+from pser.analysis.style import count_frames, count_percent, new_figure, new_grid, save
+from pser.studies.by_mass import Beside
 from pser.studies.measures import running_mean
-from pser.studies.pooled import studies_of, study_of
+from pser.studies.pooled import QUESTIONS, studies_of, study_of
 from pser.studies.report import short_name, shown_arms, shown_games
 from pser.studies.results import Results, Tested
 from pser.studies.study import Arm
-from pser.studies.telling import has_interval, verdict_text
+from pser.studies.telling import gain_has_interval, has_interval, verdict_text
 
 
 def draw_figures(results: Results, folder: Path) -> list[Path]:
@@ -91,9 +92,17 @@ def _measures(results: Results, folder: Path) -> list[Path]:
     return save(figure, folder, "measures")
 
 
+def _study_colours(studies: Sequence[str]) -> dict[str, str]:
+    """Study → colour, the same in all figures for those that are in several."""
+    of_questions = [study for question in QUESTIONS for study, _, _ in question.pairs]
+    ordered = dict.fromkeys([*of_questions, *sorted(set(studies))])
+    colours = dict(zip(ordered, PALETTE, strict=False))
+    return {study: colours[study] for study in ordered if study in set(studies)}
+
+
 def draw_pooled(tested: Sequence[Tested], folder: Path, name: str) -> list[Path]:
     """A line a question: a dot a game, coloured by its study, and over all of them a diamond with its interval."""
-    colours = dict(zip(studies_of(tested), PALETTE, strict=False))
+    colours = _study_colours(studies_of(tested))
     figure, axes = new_figure(8.0, 1.0 + 0.42 * len(tested))
     rng = np.random.default_rng(0)
     for row, one in enumerate(tested):
@@ -122,4 +131,33 @@ def draw_pooled(tested: Sequence[Tested], folder: Path, name: str) -> list[Path]
         "← scores lower with it        probability that a run with it scores higher        higher →"
     )
     figure.legend(loc="outside upper center", ncols=len(colours) + 1, fontsize=8, frameon=False)
+    return save(figure, folder, name)
+
+
+def draw_by_mass(pairs: Sequence[Beside], folder: Path, name: str) -> list[Path]:
+    """A line a pair of arms that differ in decay alone, from the one in which it holds most: what it brings."""
+    known = [one for one in pairs if one.tested.gain is not None]
+    colours = _study_colours([one.pair[0] for one in known])
+    figure, axes = new_figure(7.5, 1.0 + 0.36 * len(known))
+    for row, one in enumerate(known):
+        gain, colour = one.tested.gain, colours[one.pair[0]]
+        assert gain is not None
+        if gain_has_interval(one.tested):
+            axes.plot([gain.low, gain.high], [row, row], color=colour, lw=1.6)
+        axes.plot([gain.value], [row], "D", ms=6, color=colour)
+        axes.annotate(
+            f"decay holds {one.share:.1%}", (1.02, row), xycoords=("axes fraction", "data"), va="center",
+            fontsize=7, color=NOTE, annotation_clip=False,
+        )  # fmt: skip
+    for study, colour in colours.items():
+        axes.plot([], [], "D", ms=5, color=colour, label=f"study {study}")
+    axes.axvline(0.0, color=RULE, lw=0.8)
+    names = [f"{arm}\nagainst {other}" for _, arm, other in (one.pair for one in known)]
+    axes.set_yticks(range(len(known)), names, fontsize=7)
+    axes.set_ylim(len(known) - 0.5, -0.5)
+    count_percent(axes)
+    axes.grid(True, axis="x")
+    axes.grid(False, axis="y")
+    axes.set_xlabel("gain by decay, of what the study's best arm learned; 95% interval where seeds allow one")
+    figure.legend(loc="outside upper center", ncols=len(colours), fontsize=8, frameon=False)
     return save(figure, folder, name)

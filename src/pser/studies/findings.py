@@ -7,18 +7,11 @@ from pathlib import Path
 from typing import Self
 
 from pser.analysis.markdown import table
+from pser.studies.by_mass import Beside, beside_each_other, mass_table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
-from pser.studies.pooled import (
-    WITH_AND_WITHOUT_DECAY,
-    advice,
-    by_mass,
-    otherwise,
-    pooled,
-    pooled_note,
-    pooled_table,
-)
+from pser.studies.pooled import advice, otherwise, pooled, pooled_note, pooled_table
 from pser.studies.report import measure_table, progress, take_off_table, write_report
 from pser.studies.results import Results, Tested, results_of
 from pser.studies.sources import source_table
@@ -31,8 +24,8 @@ ADVISING = ("chain", "minatar")
 """Studies that compare what a user may choose from."""
 RECORDS = "results/studies"
 """Where the records are, and each study's own page."""
-ASSETS, FIGURE = "assets", "findings"
-"""Where the figure of the page is, below docs, and its name."""
+ASSETS, FIGURE, MASS_FIGURE = "assets", "findings", "findings-decay"
+"""Where the figures of the page are, below docs, and their names."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +49,11 @@ class Findings:
         """The questions that several studies answer together."""
         return pooled(self.studies)
 
+    @cached_property
+    def decay(self) -> list[Beside]:
+        """Pairs of arms that differ in decay alone."""
+        return beside_each_other(self.studies)
+
 
 def summary_table(found: Mapping[str, Results], link: str = "") -> str:
     """Question, answer in one sentence and how much of the study is there, a line a study."""
@@ -77,7 +75,7 @@ def render(found: Findings) -> str:
     parts = [
         HEAD,
         *(["## In short", in_short(found, ASSETS)] if found.together else []),
-        *([BY_MASS, masses] if (masses := by_mass(found.studies, WITH_AND_WITHOUT_DECAY)) else []),
+        *([BY_MASS, mass_table(found.decay), MASS_PICTURE] if found.decay else []),
         "## Studies",
         summary_table(found.studies),
         *(_section(name, results) for name, results in found.studies.items()),
@@ -89,6 +87,7 @@ BY_MASS = (
     "Decay, pair by pair: does it help more where it holds more of the sampling mass? (A description; what is tested "
     "stands above and in the studies.)"
 )
+MASS_PICTURE = f"![What decay brings, by the mass it holds]({ASSETS}/{MASS_FIGURE}.png)"
 HEAD = f"""# Findings from training
 
 When does PSER help, and what in it helps? Each study was declared before its runs (`pser study --list`). This page
@@ -198,6 +197,10 @@ def write_findings(root: Path) -> Iterator[Path]:
         from pser.studies.figures import draw_pooled
 
         yield from draw_pooled(found.together, root / "docs" / ASSETS, FIGURE)
+    if found.decay:
+        from pser.studies.figures import draw_by_mass
+
+        yield from draw_by_mass(found.decay, root / "docs" / ASSETS, MASS_FIGURE)
     for name, summarize in PAGES.items():
         text = (root / name).read_text()
         if START in text:

@@ -10,7 +10,6 @@ from pser.analysis.markdown import table
 from pser.analysis.statistics.aggregate import probability_of_improvement
 from pser.studies.cells import Cells, Stratum, stratum
 from pser.studies.results import SEED, Results, Tested, cells_otherwise, correct, probe
-from pser.studies.sources import SHARES, mean_share
 from pser.studies.study import Contrast
 from pser.studies.telling import gain_text, probability_text, shown_from_text, verdict_text
 
@@ -58,12 +57,6 @@ DECAY = Question(
     if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards "
     "are rare it is worth a comparison of your own.",
 )
-WITH_AND_WITHOUT_DECAY = (
-    *DECAY.pairs,
-    ("insertion", "pser-currenttd", "per-eta-currenttd"),
-    ("remedies", "pser-insert", "per-insert"),
-)
-"""All pairs of arms that differ in decay alone, those declared later as well."""
 QUESTIONS = (
     DECAY,
     Question(
@@ -117,7 +110,7 @@ QUESTIONS = (
 def pooled(found: Mapping[str, Results]) -> list[Tested]:
     """Each question tested over all games of all its pairs, as far as there are runs."""
     rng = np.random.default_rng(SEED)
-    probed = [probe(question.contrast, _strata(found, question.pairs), rng) for question in QUESTIONS]
+    probed = [probe(question.contrast, strata_of(found, question.pairs), rng) for question in QUESTIONS]
     return correct([tested for tested in probed if tested is not None])
 
 
@@ -126,17 +119,17 @@ def otherwise(found: Mapping[str, Results]) -> dict[str, float]:
     measured = {study: cells for study, results in found.items() if (cells := cells_otherwise(results))}
     probabilities = {}
     for question in QUESTIONS:
-        strata = [one for one in _strata(found, question.pairs, measured) if len(one.x) and len(one.y)]
+        strata = [one for one in strata_of(found, question.pairs, measured) if len(one.x) and len(one.y)]
         if strata:
             xs, ys = [one.x for one in strata], [one.y for one in strata]
             probabilities[question.asks] = float(probability_of_improvement(xs, ys))
     return probabilities
 
 
-def _strata(
+def strata_of(
     found: Mapping[str, Results], pairs: Sequence[Pair], measured: Mapping[str, Cells] | None = None
 ) -> list[Stratum]:
-    """The runs of all games of the pairs, by the declared measure unless `measured` has them by another."""
+    """The runs on all games of the pairs, by the declared measure unless `measured` has them by another."""
     cells = {study: results.cells for study, results in found.items()} if measured is None else measured
     return [
         stratum(cells[study], game, arm, other, f"{study} {game.env}")
@@ -144,24 +137,6 @@ def _strata(
         if study in cells
         for game in found[study].study.games
     ]
-
-
-def by_mass(found: Mapping[str, Results], pairs: Sequence[Pair]) -> str:
-    """Pair by pair, from the one in which decay holds most of the mass: what it holds, and what it brings; or nothing.
-
-    It describes, and tests nothing.
-    """
-    rng = np.random.default_rng(SEED)
-    rows = []
-    for study, arm, other in pairs:
-        tested = probe(DECAY.contrast, _strata(found, [(study, arm, other)]), rng)
-        share = mean_share(found[study], arm, SHARES["decay"]) if study in found else None
-        if tested is not None and share is not None:
-            row = [f"`{study}`", f"`{arm}` against `{other}`", f"{share:.1%}", probability_text(tested)]
-            row += [gain_text(tested), f"{tested.wins} of {len(tested.games)}", str(tested.runs)]
-            rows.append((share, row))
-    header = ["study", "arms", "mass from decay", "probability", "gain", "games ahead", "runs"]
-    return table(header, [row for _, row in sorted(rows, key=lambda one: -one[0])]) if rows else ""
 
 
 def pooled_table(tested: Sequence[Tested], measured_otherwise: Mapping[str, float] | None = None) -> str:

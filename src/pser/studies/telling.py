@@ -94,7 +94,7 @@ def gain_text(tested: Tested) -> str:
     gain = tested.gain
     if gain is None:
         return "–"
-    interval = f" [{gain.low:+z.0%}, {gain.high:+z.0%}]" if tested.seeds > 1 and not gain.collapsed else ""
+    interval = f" [{gain.low:+z.0%}, {gain.high:+z.0%}]" if gain_has_interval(tested) else ""
     return f"{gain.value:+z.0%}{interval}"
 
 
@@ -124,3 +124,8 @@ def has_interval(tested: Tested) -> bool:
     a difference, gives one that says more than the runs do.
     """
     return not tested.probability.collapsed and tested.seeds > 1 and tested.smallest < SHOWN
+
+
+def gain_has_interval(tested: Tested) -> bool:
+    """Whether these runs can give an interval of the gain: two of each arm on each game, that are not all alike."""
+    return tested.gain is not None and tested.seeds > 1 and not tested.gain.collapsed
