@@ -24,6 +24,21 @@ def test_the_first_seed_of_everything_comes_before_any_second():
     }
 
 
+def test_a_study_may_use_seeds_that_no_other_has_used():
+    study = small_study(seeds=2, first_seed=100)
+    assert [run.seed for run in study.runs({})] == [100] * 4 + [101] * 4
+    assert {run.seed for run in study.runs({}, 3)} == {100, 101, 102}
+    assert "2 seeds from 100 on" in declaration(study)
+    with pytest.raises(PserError, match="seeds from 0 on"):
+        small_study(first_seed=-1)
+
+
+def test_the_best_other_arm_is_chosen_by_the_studys_own_seeds():
+    study = three_arms(first_seed=7)
+    levels = {"main": [0] * 7 + [9, 9], "first": [9] * 7 + [1, 2], "second": [0] * 7 + [3, 4]}
+    assert study.best_other(records(study, levels)) is study.arms[2]
+
+
 def test_arms_and_games_may_have_more_seeds():
     arms = (
         Arm(name="a", about="", settings={"replay": "per"}, seeds=3),

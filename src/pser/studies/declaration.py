@@ -38,9 +38,10 @@ def declaration(study: Study) -> str:
     ]
     for game in study.games:
         take_off = "" if game.take_off is None else f", taken off above {game.take_off:g}"
-        lines.append(
-            f"    {game.env}: {study.budget_frames(game):,} frames, {game.seeds or study.seeds} seeds{take_off}"
+        seeds = f"{game.seeds or study.seeds} seeds" + (
+            f" from {study.first_seed} on" if study.first_seed else ""
         )
+        lines.append(f"    {game.env}: {study.budget_frames(game):,} frames, {seeds}{take_off}")
     lines.append("  arms")
     for arm in study.arms:
         more = f" ({arm.seeds} seeds)" if arm.seeds else ""

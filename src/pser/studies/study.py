@@ -102,6 +102,8 @@ class Study:
     games: tuple[Game, ...]
     seeds: int
     """Seeds of each arm on each game, unless these have their own number."""
+    first_seed: int = 0
+    """The first of them: a study of seeds that no other has used confirms what others made one expect."""
     preset: str | None = None
     """The preset the settings start from; None takes that of each game's family."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -134,8 +136,10 @@ class Study:
             for name in sorted(contrast.named):
                 if name not in names:
                     raise PserError(f"a contrast names arms of its study, got {name!r}: declare that arm")
-        if not names or not self.games or self.seeds < 1:
-            raise PserError(f"a study needs an arm, a game and a seed, {self.name} lacks one: declare it")
+        if not names or not self.games or self.seeds < 1 or self.first_seed < 0:
+            raise PserError(
+                f"a study needs an arm, a game and seeds from 0 on, {self.name} lacks one: declare it"
+            )
 
     def runs(self, records: "Mapping[str, Record]", seeds: int | None = None) -> Sequence[Planned]:
         """The runs in order: the first seed of all games and arms before the second, so every stop is balanced.
@@ -159,7 +163,7 @@ class Study:
         for game in self.games:
             row = []
             for arm in others:
-                paths = [Planned(game, arm, seed).path for seed in range(self.seeds)]
+                paths = [Planned(game, arm, self.first_seed + number).path for number in range(self.seeds)]
                 made = [self.measure.compute(records[path].curve) for path in paths if path in records]
                 values = [value for value in made if value is not None]
                 if len(values) < self.seeds:
@@ -175,11 +179,11 @@ class Study:
             for game in self.games
             for arm in self.arms
         }
-        for seed in range(max(counts.values())):
+        for number in range(max(counts.values())):
             for game in self.games:
                 for arm in self.arms:
-                    if seed < counts[game.env, arm.name]:
-                        yield Planned(game, arm, seed)
+                    if number < counts[game.env, arm.name]:
+                        yield Planned(game, arm, self.first_seed + number)
 
     def settings_of(self, run: Planned) -> "TrainSettings":
         """All settings of one run."""

@@ -114,10 +114,13 @@ class Tuning(Study):
         arms = [arm_of(choice, tuple(self.values)) for choice in wanted]
         return [
             Planned(game, arm, seed)
-            for seed in range(seeds or self.seeds)
+            for seed in self._seeds(seeds)
             for arm in arms
             for game in self.games
         ]
+
+    def _seeds(self, seeds: int | None) -> range:
+        return range(self.first_seed, self.first_seed + (seeds or self.seeds))
 
     def scores(self, records: Mapping[str, Record], seeds: int | None = None) -> Scores:
         """The settings of which every run is there."""
@@ -125,7 +128,7 @@ class Tuning(Study):
         for choice in all_choices(self.values):
             arm, by_game = arm_of(choice, tuple(self.values)), {}
             for game in self.games:
-                paths = [Planned(game, arm, seed).path for seed in range(seeds or self.seeds)]
+                paths = [Planned(game, arm, seed).path for seed in self._seeds(seeds)]
                 made = [self.measure.compute(records[path].curve) for path in paths if path in records]
                 if len(made) == len(paths):
                     by_game[game.env] = [value or 0.0 for value in made]
