@@ -15,6 +15,7 @@ WITH_AND_WITHOUT_DECAY: tuple[Pair, ...] = (
     *DECAY.pairs,
     ("insertion", "pser-currenttd", "per-eta-currenttd"),
     ("remedies", "pser-insert", "per-insert"),
+    ("confirm", "pser-currenttd", "per-eta-currenttd"),
 )
 """Those of the pooled question, and those declared later."""
 

@@ -19,6 +19,7 @@ NAMES = (
     "anatomy",
     "tune",
     "remedies",
+    "confirm",
     "rainbow",
     "rainbow-parts",
     "apex",

@@ -113,10 +113,7 @@ class Tuning(Study):
         wanted = dict.fromkeys([*tried, *random_choices(self.values, budget(self.values), self.search_seed)])
         arms = [arm_of(choice, tuple(self.values)) for choice in wanted]
         return [
-            Planned(game, arm, seed)
-            for seed in self._seeds(seeds)
-            for arm in arms
-            for game in self.games
+            Planned(game, arm, seed) for seed in self._seeds(seeds) for arm in arms for game in self.games
         ]
 
     def _seeds(self, seeds: int | None) -> range:
