@@ -13,7 +13,7 @@ from pser.studies import pooled
 from pser.studies.by_mass import WITH_AND_WITHOUT_DECAY, beside_each_other, mass_table
 from pser.studies.catalogue import find_study
 from pser.studies.figures import draw_by_mass, draw_pooled
-from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render
+from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render, shown_alone
 from pser.studies.pooled import (
     QUESTIONS,
     Question,
@@ -133,6 +133,20 @@ def test_pages_have_a_line_a_question(monkeypatch):
         assert "- Take it." in page
     assert line not in in_a_picture(found, "there")
     assert "](there/findings.png)" in in_a_picture(found, "there")
+
+
+def test_what_whole_studies_have_shown_stands_beside(monkeypatch):
+    found = found_of(monkeypatch, {"pser": [5, 6], "uniform": [1, 2]}, {})["first"]
+    assert found.whole
+    assert shown_alone({"first": found}) == ""  # two seeds on two games: p = 2/36
+    study = small_study(seeds=3)
+    whole = results_of(study, records(study, {"pser": [5, 6, 7], "uniform": [1, 2, 3]}))
+    (line,) = shown_alone({"one": found, "two": whole}).splitlines()
+    assert line.startswith("- Is PSER better? Yes: probability 1.00, gain +200% [")
+    assert line.endswith("p = 0.005 (`two`).")
+    part = results_of(study, {path: one for path, one in whole.records.items() if "Cart" in path})
+    assert shown_alone({"part": part}) == ""
+    assert line in in_a_picture(Findings({"first": found, "two": whole}), "there")
 
 
 @pytest.mark.parametrize(

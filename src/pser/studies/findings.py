@@ -13,10 +13,10 @@ from pser.studies.conduct import read_records
 from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
 from pser.studies.pooled import advice, otherwise, pooled, pooled_note, pooled_table
 from pser.studies.report import measure_table, progress, take_off_table, write_report
-from pser.studies.results import Results, Tested, results_of
+from pser.studies.results import SHOWN, Results, Tested, results_of
 from pser.studies.sources import source_table
 from pser.studies.standing import best_told, standing_table
-from pser.studies.telling import answer, sentence
+from pser.studies.telling import answer, gain_text, probability_text, sentence, verdict_text
 
 START, END = "<!-- findings from training: start -->", "<!-- findings from training: end -->"
 """Between these lines other pages carry the summary."""
@@ -154,7 +154,24 @@ def in_a_picture(found: Findings, assets: str) -> str:
     ]
     picture = f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
     parts = [pooled_note(studies), picture, "What to take, by these runs:", advice(found.together), *best]
+    alone = shown_alone(studies)
+    parts += [SHOWN_ALONE, alone] if alone else []
     return "\n\n".join(part for part in parts if part)
+
+
+SHOWN_ALONE = "What whole studies have shown, each on its own games (p corrected for all that it compares):"
+
+
+def shown_alone(found: Mapping[str, Results]) -> str:
+    """The comparisons that single studies have settled, a line each; empty as long as there is none."""
+    return "\n".join(
+        f"- {tested.contrast.asks} {verdict_text(tested).capitalize()}: probability {probability_text(tested)}, "
+        f"gain {gain_text(tested)}, p = {tested.corrected:.2g} (`{name}`)."
+        for name, results in found.items()
+        if results.whole
+        for tested in results.tested
+        if tested.corrected < SHOWN
+    )
 
 
 def in_full(found: Findings, link: str, assets: str) -> str:
