@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
+from pser.analysis.statistics.power import about
 from pser.studies.results import SHOWN, Results, Tested
-
-MANY = 100
-"""Seeds a game that nobody runs."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,7 @@ def could_show(tested: Tested) -> str:
     )
     if seeds is None or seeds <= tested.seeds:
         return now
-    many = f"about {seeds}" if seeds <= MANY else f"more than {MANY}"
-    return f"{now}, {many} seeds a game this one"
+    return f"{now}, {about(seeds)} seeds a game this one"
 
 
 def shown_from_text(value: float | None) -> str:

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from pser.analysis.report.scoreboard import build_scoreboard
 from pser.analysis.report.words import summary
 from pser.analysis.statistics import aggregate
 from pser.analysis.statistics.comparisons import holm
+from pser.analysis.statistics.power import seeds_needed
 
 
 def compared(path, kind="final", seed=0):
@@ -130,6 +133,25 @@ def test_words_call_a_clear_result_by_its_name(tmp_path):
     assert first.startswith("PSER_MaxPrio_MAX is ahead of PER_MaxPrio on 3 games (p < 0.001).")
     assert "has the higher mean on 3 of 3 games" in first
     assert "So few seeds" not in first
+
+
+def test_words_say_how_many_seeds_a_difference_would_take_that_is_not_shown(tmp_path):
+    for seed in range(5):
+        for replay, level in (("pser", 10.0), ("per", 9.5)):
+            write_run(
+                tmp_path / f"{replay}{seed}", Synthetic(replay=replay, level=level, noise=2.0, seed=seed)
+            )
+    (pair,) = compared(tmp_path)[2].pairs
+    assert 0.5 < pair.probability.value < 0.9
+    assert not pair.shown
+    (told,) = re.findall(
+        r"scores higher with probability (\d\.\d\d): to show as much takes about (\d+) seeds each",
+        words_of(tmp_path)[0],
+    )
+    assert told == (
+        f"{pair.probability.value:.2f}",
+        str(seeds_needed(pair.probability.value, 1, 0.05)),
+    )
 
 
 def test_words_name_the_loser_second_even_if_it_is_pser(tmp_path):

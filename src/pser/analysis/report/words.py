@@ -9,6 +9,7 @@ from pser.analysis.report.comparison import SIGNIFICANT, Comparison, Pair, Value
 from pser.analysis.report.numbers import Fixed
 from pser.analysis.report.runs import RunSet
 from pser.analysis.report.scoreboard import Scoreboard
+from pser.analysis.statistics.power import about, seeds_needed
 
 MOST_SENTENCES = 8
 """Pairs told in words; the table has all."""
@@ -120,7 +121,21 @@ def _what_seeds_can_do(pair: Pair) -> str:
             f"Among {pair.comparisons} comparisons so few seeds can hardly show one: {sweep}, {corrected} "
             "after correction."
         )
-    return ""
+    return _seeds_that_would_show(pair)
+
+
+def _seeds_that_would_show(pair: Pair) -> str:
+    """How many seeds the difference takes that was found, where it is one and these were fewer."""
+    found = pair.probability.value
+    if found == 0.5:
+        return ""
+    needed = seeds_needed(found, len(pair.envs), SIGNIFICANT / pair.comparisons)
+    if needed <= min(pair.seeds_x[0], pair.seeds_y[0]):
+        return ""
+    return (
+        f"A run of {pair.x} scores higher with probability {found:.2f}: to show as much takes {about(needed)} seeds "
+        "each, mostly."
+    )
 
 
 def _games(envs: Sequence[str]) -> str:

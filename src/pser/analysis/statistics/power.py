@@ -17,6 +17,8 @@ MOSTLY = 0.8
 """The share of studies that should find a difference, as power is usually asked for."""
 CERTAIN = 0.999
 """A probability of improvement that stands for 1: every run of one side above nearly every one of the other."""
+MANY = 100
+"""Seeds of an arm on a game that nobody runs."""
 NULL_DRAWS, DRAWS, STEPS = 20_000, 2_000, 10
 
 
@@ -83,6 +85,11 @@ def seeds_needed(probability: float, games: int, level: float, share: float = MO
         middle = (few + enough) // 2
         few, enough = (few, middle) if is_enough(middle) else (middle, enough)
     return enough
+
+
+def about(seeds: int) -> str:
+    """How many seeds are needed, in words."""
+    return f"about {seeds}" if seeds <= MANY else f"more than {MANY}"
 
 
 class _Draws:
