@@ -150,7 +150,8 @@ def test_the_pages_in_the_repository_are_what_the_records_say():
     assert (ROOT / "docs" / "findings-training.md").read_text() == render(found)
     for name, results in found.begun.items():
         folder = ROOT / RECORDS / name
-        figures = [f"figures/{figure}.png" for figure in ("curves", "measures")]
+        names = (*results.study.figures, "curves", "measures")
+        figures = [f"figures/{figure}.png" for figure in names]
         assert (folder / "README.md").read_text() == report.render(results, figures)
         assert (folder / "runs.csv").read_text() == report.runs_csv(results)
         assert all((folder / figure).is_file() for figure in figures)

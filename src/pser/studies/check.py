@@ -3,9 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pser.analysis.markdown import table
 from pser.analysis.published import published_figures
@@ -121,12 +123,32 @@ def tell(results: Results) -> Told:
 
 
 def _ours(results: Results, game: Game, arm: str, frames: int, logged_every: int) -> Sequence[float]:
-    values = [
-        as_published(record.curve, frames, logged_every)
+    values = [as_published(curve, frames, logged_every) for curve in _curves(results, game, arm)]
+    return [value for value in values if value is not None]
+
+
+def _curves(results: Results, game: Game, arm: str) -> list[Curve]:
+    return [
+        record.curve
         for record in results.records.values()
         if record.arm == arm and record.env.casefold() == game.env.casefold()
     ]
-    return [value for value in values if value is not None]
+
+
+def curves_as_published(
+    results: Results, game: Game, arm: str, frames: Sequence[int], logged_every: int
+) -> NDArray[np.float64]:
+    """The arm's runs as the published curves would show them, (runs, frames); only those that reach all of these."""
+    rows = [[as_published(curve, at, logged_every) for at in frames] for curve in _curves(results, game, arm)]
+    whole = [[value for value in row if value is not None] for row in rows]
+    return np.array([row for row in whole if len(row) == len(frames)])
+
+
+def draw(results: Results, folder: Path, name: str, arms: Mapping[str, str] = PUBLISHED) -> list[Path]:
+    """Our curves with the published points."""
+    from pser.studies.own_figures import draw_beside_published
+
+    return draw_beside_published(results, arms, folder, name)
 
 
 STUDY = Study(
@@ -148,4 +170,5 @@ STUDY = Study(
     "difference) of the published one, or an experiment must explain why not",
     core_hours=4,
     tell=tell,
+    figures={"published": draw},
 )

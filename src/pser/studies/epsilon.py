@@ -1,8 +1,10 @@
 """Where ε stands in RMSProp: does it explain where the curves of `check` left the published ones?"""
 
+from functools import partial
+
 from pser.learner.presets import LONGER_STEPS_ON_MINATAR
 from pser.studies.arms import PER_LOSS, UNIFORM
-from pser.studies.check import PUBLISHED, compare
+from pser.studies.check import PUBLISHED, compare, draw
 from pser.studies.check import STUDY as CHECK
 from pser.studies.results import Results
 from pser.studies.study import Arm, Study
@@ -23,12 +25,14 @@ def at(place: str, arm: Arm) -> Arm:
     )
 
 
+def arms_at(place: str) -> dict[str, str]:
+    """The arms with ε there, as the published figures call them."""
+    return {f"{arm}-{place}": name for arm, name in PUBLISHED.items()}
+
+
 def tell(results: Results) -> Told:
     """How near either place of ε comes to the published figures."""
-    made = {
-        about: compare(results, {f"{arm}-{place}": name for arm, name in PUBLISHED.items()})
-        for place, (about, _) in PLACES.items()
-    }
+    made = {about: compare(results, arms_at(place)) for place, (about, _) in PLACES.items()}
     page = "\n\n".join(comparison.page() for comparison in made.values() if comparison.rows)
     near = [
         f"with {about} at {comparison.near()}" for about, comparison in made.items() if comparison.distances
@@ -49,4 +53,5 @@ STUDY = Study(
     "standard errors at most of them",
     core_hours=4.5,
     tell=tell,
+    figures={f"published-{place}": partial(draw, arms=arms_at(place)) for place in PLACES},
 )

@@ -127,7 +127,9 @@ def _section(name: str, results: Results) -> str:
         sources = source_table(results)
         if sources:
             parts += ["Where the sampling mass came from, at the end of the runs:", sources]
-        parts += [f"![Each run of {name}](../{RECORDS}/{name}/figures/measures.png)", _more(name)]
+        folder = f"../{RECORDS}/{name}/figures"
+        parts += [f"![{figure} of {name}]({folder}/{figure}.png)" for figure in study.figures]
+        parts += [f"![Each run of {name}]({folder}/measures.png)", _more(name)]
     if results.notes:
         parts.append("\n".join(f"- To keep in mind: {note}." for note in results.notes))
     return "\n\n".join(part.strip() for part in parts if part.strip())

@@ -20,7 +20,11 @@ def write_report(results: Results, folder: Path) -> Path:
     from pser.studies.figures import draw_figures
 
     folder.mkdir(parents=True, exist_ok=True)
-    figures = draw_figures(results, folder / "figures") if results.records else []
+    figures: list[Path] = []
+    if results.records:
+        for name, draw in results.study.figures.items():
+            figures += draw(results, folder / "figures", name)
+        figures += draw_figures(results, folder / "figures")
     write_text(folder / "runs.csv", runs_csv(results))
     page = folder / "README.md"
     page.write_text(render(results, [path.relative_to(folder).as_posix() for path in figures]))

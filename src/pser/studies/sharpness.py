@@ -4,6 +4,8 @@ What is tested was changed before the first run of its own: one pair of arms at 
 show a probability of 0.98 at best. All runs together answer with more certainty, and they answer the question.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from pser.analysis.markdown import table
@@ -114,6 +116,13 @@ def _means(results: Results) -> str:
     return table(header, rows)
 
 
+def draw(results: Results, folder: Path, name: str) -> list[Path]:
+    """Scores over sharpness."""
+    from pser.studies.own_figures import draw_over_sharpness
+
+    return draw_over_sharpness(results, folder, name)
+
+
 STUDY = Study(
     name="sharpness",
     question="How much of a gain by priorities is just their sharpness?",
@@ -130,4 +139,5 @@ STUDY = Study(
     stopping="after 3 seeds",
     core_hours=3,
     tell=tell,
+    figures={"sharpness": draw},
 )

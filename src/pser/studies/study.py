@@ -9,6 +9,8 @@ from pser.errors import PserError
 from pser.studies.measures import LAST_TENTH, Measure
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pser.learner.settings import TrainSettings
     from pser.studies.record import Record
     from pser.studies.results import Results
@@ -121,6 +123,8 @@ class Study:
     study's seeds are there; None: no arm is chosen."""
     tell: "Callable[[Results], Told] | None" = None
     """What the records say, where it is more than the contrasts."""
+    figures: "Mapping[str, Callable[[Results, Path, str], list[Path]]]" = field(default_factory=dict)
+    """Name of each figure of its own → what draws it into a folder, under that name; the files that are written."""
     tests: str = ""
     """What `tell` tests and how, in words; empty if it only describes."""
 
