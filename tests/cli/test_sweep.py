@@ -19,6 +19,7 @@ from pser.records.manifest import build_manifest, write_manifest
 from pser.run import grid
 from pser.run.executor import LocalProcesses, Outcome
 from pser.run.job import Job
+from waiting import until
 
 SMALL = [
     *("--frames", "60", "--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--hidden", "8"),
@@ -185,14 +186,7 @@ def test_the_runs_of_a_killed_sweep_end_with_it(tmp_path):
         run = tmp_path / "gym-CartPole-v1/PER_MaxPrio/seed-0"
         until(lambda: (run / "train.jsonl").exists() and (run / "train.jsonl").stat().st_size)
         process.kill()
-    until(lambda: not is_locked(RunFolder(run)), seconds=15)
-
-
-def until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: not is_locked(RunFolder(run)))
 
 
 def is_locked(folder):

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import psutil
+from tests.waiting import PATIENCE
 
 NETWORK = "10.213.77"
 RAY = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
@@ -125,7 +126,7 @@ class Machines:
         self._processes.append(process)
 
     def _await_start(self, number):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         log = self._folder / f"machine-{number}.log"
         while "Ray runtime started" not in log.read_text():
             assert time.monotonic() < deadline, log.read_text()

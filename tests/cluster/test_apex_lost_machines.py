@@ -9,7 +9,7 @@ import psutil
 import pytest
 from tests.cluster.machines import Machines, namespaces_are_permitted
 from tests.cluster.test_apex import rows
-from tests.cluster.test_lost_machines import until
+from tests.waiting import PATIENCE, until
 
 from pser.records.folder import RunFolder
 
@@ -61,7 +61,7 @@ def test_a_run_goes_on_without_the_machine_that_held_a_shard(tmp_path, apart):
                 frames = RunFolder(run).read_status()["frames"]
                 until(lambda: RunFolder(run).read_status()["frames"] > frames + 2000 or process.poll())
                 process.send_signal(signal.SIGTERM)
-                code = process.wait(timeout=60)
+                code = process.wait(timeout=PATIENCE)
             finally:
                 process.kill()
     assert "Traceback" not in told()

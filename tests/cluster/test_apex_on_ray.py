@@ -6,11 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 pytest.importorskip("torch")
+
+from tests.waiting import until
 
 from cluster.test_apex import atari, cartpole, minatar, rows, synchronous
 from pser.cli import main
@@ -79,13 +80,6 @@ def is_running(pid):
     except ProcessLookupError:
         return False
     return True
-
-
-def until(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_run_whose_learner_was_killed_is_resumed(ray, tmp_path, capfd):

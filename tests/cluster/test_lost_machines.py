@@ -6,10 +6,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from tests.cluster.machines import Machines, namespaces_are_permitted
+from tests.waiting import PATIENCE, until
 
 from pser.records.folder import RunFolder
 
@@ -19,13 +19,6 @@ pytest.importorskip("ray", reason="Ray is not installed: pip install 'pser[ray]'
 FLAGS = ["--envs", "gym:CartPole-v1", "--replay", "per", "--seeds", "0", "1", "--hidden", "8"]
 SMALL = ["--warmup-steps", "20", "--capacity", "100", "--batch-size", "4", "--eval-period-frames", "0"]
 SAVING = ["--checkpoint-period-frames", "300", "--log-period-frames", "100", "--tensorboard", "off"]
-
-
-def until(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def run_of(folder, seed):
@@ -71,7 +64,7 @@ def sweep_that_loses_a_machine(folder, frames, *, apart):
                 assert number != machines.number_of(kept)
                 machines.lose(number)
                 os.kill(kept, signal.SIGKILL)
-                code = process.wait(timeout=240)
+                code = process.wait(timeout=PATIENCE)
             finally:
                 process.kill()
         addresses = [machines.ip(number) for number in range(3)]

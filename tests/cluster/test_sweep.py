@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tests.waiting import PATIENCE, until
+
 from pser.cli import main, sweep
 from pser.cluster import engine
 from pser.cluster import sweep as ray_sweep
@@ -38,13 +40,6 @@ def job_of(folder, **changes):
     """A short run."""
     wanted = preset_settings("classic", "gym:CartPole-v1").override({**SMALL, **changes})
     return Job(folder.name, folder, to_json(wanted), "classic", "pser sweep")
-
-
-def until(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def note(folder):
@@ -81,7 +76,7 @@ def test_a_run_whose_worker_is_killed_goes_on_from_its_checkpoint(ray, tmp_path)
         until(lambda: note(job.folder)["attempt"] == 2 or future.done())
         assert tasks.where(job) == f"{ray.util.get_node_ip_address()}, attempt 2"
         until(future.running)
-        outcome = future.result(timeout=120)
+        outcome = future.result(timeout=PATIENCE)
     assert (outcome.code, outcome.message) == (0, "")
     assert outcome.where.endswith(", attempt 2")
     assert "resuming" in (tmp_path / "run.log").read_text()
@@ -100,7 +95,7 @@ def test_a_run_on_a_machine_that_ray_no_longer_knows_is_begun_again(ray, tmp_pat
         until(lambda: checkpoints(job.folder))
         path = job.folder.with_name("run.node")
         path.write_text(json.dumps({**note(job.folder), "node_id": "of a machine cut off"}))
-        outcome = future.result(timeout=120)
+        outcome = future.result(timeout=PATIENCE)
     assert (outcome.code, outcome.message) == (0, "")
     assert outcome.where.endswith(", attempt 2")
     assert "resuming" in (tmp_path / "run.log").read_text()
@@ -121,7 +116,7 @@ def test_an_attempt_waits_for_an_earlier_one_as_long_as_that_goes_on(tmp_path, m
         assert waiting.done() != goes_on
         if goes_on:
             folder.train.unlink()
-            waiting.result(timeout=60)  # nothing is written any more
+            waiting.result(timeout=PATIENCE)  # nothing is written any more
 
 
 def test_a_run_that_was_carried_to_its_end_out_of_reach_is_finished(ray, tmp_path):
