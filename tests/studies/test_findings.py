@@ -18,6 +18,7 @@ from pser.studies.findings import (
     write_findings,
 )
 from pser.studies.results import results_of
+from pser.studies.sources import shares_by_arm
 from pser.studies.telling import answer, probability_text, sentence
 
 from .synthetic import records, small_study
@@ -150,7 +151,8 @@ def test_the_pages_in_the_repository_are_what_the_records_say():
     assert (ROOT / "docs" / "findings-training.md").read_text() == render(found)
     for name, results in found.begun.items():
         folder = ROOT / RECORDS / name
-        names = (*results.study.figures, "curves", "measures")
+        sources = ["sources"] if shares_by_arm(results) else []
+        names = (*results.study.figures, "curves", "measures", *sources)
         figures = [f"figures/{figure}.png" for figure in names]
         assert (folder / "README.md").read_text() == report.render(results, figures)
         assert (folder / "runs.csv").read_text() == report.runs_csv(results)

@@ -1,4 +1,4 @@
-"""Figures that single studies have of their own."""
+"""Figures that single studies have of their own, or that only studies of priorities have."""
 
 import re
 from dataclasses import replace
@@ -8,10 +8,12 @@ import pytest
 
 from pser.studies import check, epsilon, sharpness
 from pser.studies.cells import Cell
+from pser.studies.figures import draw_figures
 from pser.studies.findings import Findings, render
 from pser.studies.report import render as render_report
 from pser.studies.report import write_report
 from pser.studies.results import results_of
+from pser.studies.sources import SHARES, shares_by_arm
 
 from .synthetic import record, records, small_study
 
@@ -86,6 +88,27 @@ def test_runs_as_sharp_are_one_mean_whatever_makes_them_sharp(tmp_path, monkeypa
     for text in ("uniform replay", "PER", "a run with the loss"):
         assert f"<!-- {text} -->" in svg
     assert "PSER as published" not in svg
+
+
+def test_mass_by_source_is_drawn_for_arms_whose_records_tell(tmp_path):
+    study = small_study()
+    found = records(study, {"pser": [1, 2], "uniform": [1, 2]})
+    assert not any(path.stem == "sources" for path in draw_figures(results_of(study, found), tmp_path))
+    for path, one in found.items():
+        shares = (0.1, 0.2, 0.3, 0.4) if "seed-0" in path else (0.3, 0.2, 0.1, 0.4)
+        for column, share in zip(SHARES.values(), shares, strict=True):
+            one.train[column] = [0.0, share]
+    results = results_of(study, found)
+    assert shares_by_arm(results) == {  # uniform replay has no sources
+        "pser": {
+            source: pytest.approx(share) for source, share in zip(SHARES, (0.2, 0.2, 0.2, 0.4), strict=True)
+        }
+    }
+    _, svg = [path for path in draw_figures(results, tmp_path) if path.stem == "sources"]
+    for text in ("pser", *SHARES):
+        assert f"<!-- {text} -->" in svg.read_text()
+    del found[next(path for path in found if "pser" in path)].train[SHARES["decay"]]
+    assert shares_by_arm(results_of(study, found))["pser"]["decay"] == pytest.approx(0.4)
 
 
 def test_a_studys_own_figures_are_in_its_report_and_among_the_findings(tmp_path):

@@ -1,4 +1,4 @@
-"""The figures of a study: learning curves a game, and each run's measure; and that of all studies together."""
+"""The figures of a study: learning curves, each run's measure, mass by source; and those of all studies together."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from textwrap import fill
 
 import numpy as np
 
+from pser.analysis.anatomy.figures import draw_shares
 from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
@@ -15,13 +16,16 @@ from pser.studies.measures import running_mean
 from pser.studies.pooled import QUESTIONS, studies_of, study_of
 from pser.studies.report import short_name, shown_arms, shown_games
 from pser.studies.results import Results, Tested
+from pser.studies.sources import shares_by_arm
 from pser.studies.study import Arm
 from pser.studies.telling import gain_has_interval, has_interval, verdict_text
 
 
 def draw_figures(results: Results, folder: Path) -> list[Path]:
     """Write them as PNG and SVG."""
-    return [*_curves(results, folder), *_measures(results, folder)]
+    shares = shares_by_arm(results)
+    sources = draw_shares(list(shares.items()), folder, "sources") if shares else []
+    return [*_curves(results, folder), *_measures(results, folder), *sources]
 
 
 FIXED = {"pser": PALETTE[0], "per": PALETTE[1], "uniform": PALETTE[2]}

@@ -1,6 +1,6 @@
-"""The figure of the anatomy page: mass by source, as stacked bars."""
+"""Figures of the anatomy: mass by source as stacked bars, and what insertion rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,22 +9,26 @@ import pser
 from pser.analysis.anatomy.arithmetic import Surprises, shrinking_insertion_share
 from pser.analysis.anatomy.page import Row
 from pser.analysis.anatomy.simulation import Set, simulate
+from pser.analysis.anatomy.text import SOURCES, shares_of_row
 from pser.analysis.colours import PALETTE
 from pser.analysis.style import new_figure, save
 
-SOURCES = {"insertion": PALETTE[7], "retention": PALETTE[4], "own": PALETTE[1], "decay": PALETTE[0]}
+COLOURS = dict(zip(SOURCES, (PALETTE[7], PALETTE[4], PALETTE[1], PALETTE[0]), strict=True))
 """Source → its colour; decay has PSER's."""
 
 
 def draw_sources(rows: Sequence[Row], folder: Path, name: str = "anatomy") -> list[Path]:
     """One bar a case."""
+    return draw_shares([(row[0].name.strip("*"), shares_of_row(row)) for row in rows], folder, name)
+
+
+def draw_shares(rows: Sequence[tuple[str, Mapping[str, float]]], folder: Path, name: str) -> list[Path]:
+    """Mass by source, one bar each."""
     figure, axes = new_figure(7.0, 0.8 + 0.32 * len(rows))
-    names = [case.name.strip("*") for case, _, _ in rows]
     left = [0.0] * len(rows)
-    for source, colour in SOURCES.items():
-        widths = [getattr(found, source) for _, _, found in rows]
-        label = {"own": "own TD error", "retention": "η's retention"}.get(source, source)
-        axes.barh(names, widths, left=left, color=colour, label=label, height=0.7)
+    for source, colour in COLOURS.items():
+        widths = [shares[source] for _, shares in rows]
+        axes.barh([label for label, _ in rows], widths, left=left, color=colour, label=source, height=0.7)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
