@@ -171,9 +171,10 @@ def test_the_records_stay_small():
 def test_findings_are_written_where_the_pages_are(tmp_path):
     (tmp_path / "docs" / "how-to").mkdir(parents=True)
     (tmp_path / "README.md").write_text("no marks here\n")
-    (tmp_path / "docs" / "how-to" / "choosing.md").write_text(f"{START}{END}")
+    for page in ("results.md", "how-to/choosing.md"):
+        (tmp_path / "docs" / page).write_text(f"{START}{END}")
     written = list(write_findings(tmp_path))
-    assert [path.name for path in written] == ["findings-training.md", "choosing.md"]
+    assert [path.name for path in written] == ["findings-training.md", "results.md", "choosing.md"]
     assert "0 of" in written[0].read_text()
 
 

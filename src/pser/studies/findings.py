@@ -20,7 +20,7 @@ from pser.studies.telling import answer, gain_text, probability_text, sentence, 
 
 START, END = "<!-- findings from training: start -->", "<!-- findings from training: end -->"
 """Between these lines other pages carry the summary."""
-ADVISING = ("chain", "minatar")
+ADVISING = ("chain", "minatar", "insertion")
 """Studies that compare what a user may choose from."""
 RECORDS = "results/studies"
 """Where the records are, and each study's own page."""
@@ -142,21 +142,22 @@ def _more(name: str) -> str:
 
 def in_short(found: Findings, assets: str) -> str:
     """The questions that studies answer together: as a picture and a table, with what follows."""
-    parts = (in_a_picture(found, assets), pooled_table(found.together, otherwise(found.studies)))
-    return "\n\n".join(part for part in parts if part)
+    best = [
+        f"In `{name}`: {told}"
+        for name in ADVISING
+        if name in found.studies and (told := best_told(found.studies[name]))
+    ]
+    table = pooled_table(found.together, otherwise(found.studies))
+    return "\n\n".join(part for part in (in_a_picture(found, assets), *best, table) if part)
 
 
 def in_a_picture(found: Findings, assets: str) -> str:
-    """The same without the table: what to take, and which arms rank highest."""
+    """The same in few words: what to take, and what is settled."""
     if not found.together:
         return ""
-    studies = found.studies
-    best = [
-        f"In `{name}`: {told}" for name in ADVISING if name in studies and (told := best_told(studies[name]))
-    ]
     picture = f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
-    parts = [pooled_note(studies), picture, "What to take, by these runs:", advice(found.together), *best]
-    alone = shown_alone(studies)
+    parts = [pooled_note(found.studies), picture, "What to take, by these runs:", advice(found.together)]
+    alone = shown_alone(found.studies)
     parts += [SHOWN_ALONE, alone] if alone else []
     return "\n\n".join(part for part in parts if part)
 
@@ -195,6 +196,7 @@ def put_between_marks(text: str, summary: str) -> str:
 
 PAGES: dict[str, Callable[[Findings], str]] = {
     "README.md": lambda found: in_a_picture(found, f"docs/{ASSETS}"),
+    "docs/results.md": lambda found: in_short(found, ASSETS),
     "docs/how-to/choosing.md": lambda found: in_full(found, "../findings-training.md", f"../{ASSETS}"),
 }
 """Pages that carry a summary → what they say."""
