@@ -209,6 +209,7 @@ def test_a_class_of_ones_own_without_values_says_what_to_define():
     algorithm = Mine("MlpPolicy", envs("DQN"), **settings("DQN", **kwargs))
     with pytest.raises(PserError, match=r"define values_of\(batch\)"):
         algorithm.learn(100)
+    assert algorithm.replay_buffer.pos == 0  # said before anything is played
 
 
 def test_every_class_is_here():

@@ -72,15 +72,12 @@ class Prioritized(OffPolicyAlgorithm):
     ) -> tuple[int, BaseCallback]:
         if reset_num_timesteps or self._last_obs is None:  # SB3 resets the environments just then
             self._prioritized().end_episodes()
-        self._prioritized().rate = self._rate
+        self._tell_td_errors(self._prioritized())
         return super()._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
 
     def values_of(self, batch: Samples) -> Values:
         """V(s') and each critic's Q(s, a), as the networks are now."""
-        raise PserError(
-            f'initial="td" asks the networks for the values of a batch, but {type(self).__name__} has no such method: '
-            'define values_of(batch) (see pser.integrations.sb3.values), or leave initial at "max"'
-        )
+        raise NotImplementedError
 
     def td_errors(self, batch: Samples) -> NDArray[np.float32]:
         """|r + γ^m·V(s') − Q(s, a)| of each row, averaged over the critics."""
@@ -91,8 +88,14 @@ class Prioritized(OffPolicyAlgorithm):
             errors: NDArray[np.float32] = (target - current).abs().mean(dim=1).cpu().numpy()
         return errors
 
-    def _rate(self, buffer: PrioritizedReplayBuffer) -> NDArray[np.float32]:
-        return self.td_errors(buffer.newest(self._vec_normalize_env))
+    def _tell_td_errors(self, buffer: PrioritizedReplayBuffer) -> None:
+        """Let the buffer ask for the TD errors of new transitions, if it needs them."""
+        if buffer.initial == "td" and type(self).values_of is Prioritized.values_of:
+            raise PserError(
+                f'initial="td" asks the networks for the values of a batch, but {type(self).__name__} has no such '
+                'method: define values_of(batch) (see pser.integrations.sb3.values), or leave initial at "max"'
+            )
+        buffer.rate = lambda held: self.td_errors(held.newest(self._vec_normalize_env))
 
     def set_random_seed(self, seed: int | None = None) -> None:
         """Seed everything that SB3 seeds, and the buffer's draws."""
