@@ -9,6 +9,7 @@ from pser.cli import main
 from pser.run.executor import LocalProcesses, Outcome
 from pser.run.job import carry_out
 from pser.studies.conduct import Place, conduct, read_records
+from pser.studies.declaration import declaration
 from pser.studies.results import results_of
 from pser.studies.status import hours_left, overview_lines, status_lines
 from pser.studies.study import Arm, Planned
@@ -149,6 +150,20 @@ def test_the_overview_counts_a_run_once_that_two_studies_need(tmp_path):
         ["4.0", "2.0"],
     ]
     assert len({len(line) for line in lines}) == 1  # in columns
+
+
+def test_the_overview_leaves_out_of_the_sum_what_may_never_be_run(tmp_path):
+    study = small_study(seeds=1, core_hours=4.0, only_if="it rains")
+    place = Place(tmp_path / "kept" / "small", tmp_path / "scratch" / "small")
+    *_, line, summed = overview_lines([(study, place)])
+    assert line.split() == ["small", "0/4", "0.0", "4.0", "only", "if", "it", "rains"]
+    assert summed.split() == ["0.0", "0.0"]
+    assert "run only if it rains; then after the seeds" in declaration(study)
+    run = study.runs({})[0]
+    record(study, run.game, run.arm, run.seed, 1.0, cpu_seconds=3600.0)[1].write(place.record(run))
+    *_, line, summed = overview_lines([(study, place)])
+    assert "only if" not in line
+    assert summed.split() == ["1.0", "3.0"]
 
 
 def test_what_is_to_come_is_told_by_the_cost_of_a_frame_on_the_same_game():

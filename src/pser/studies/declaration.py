@@ -33,7 +33,7 @@ def declaration(study: Study) -> str:
         f"  measure   {study.measure.about}",
         *(f"  test      {test}" for test in _tests(study)),
         *([f"  can show  {_can_show(study)}"] if study.contrasts else []),
-        f"  stopping  {study.stopping}",
+        f"  stopping  {study.rule}",
         "  games",
     ]
     for game in study.games:

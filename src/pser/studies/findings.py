@@ -104,9 +104,7 @@ def _section(name: str, results: Results) -> str:
     study = results.study
     parts = [f"## {name}", f"**{study.question}** {answer(results)}"]
     tests = f" Test: {study.tests}." if study.tests else ""
-    parts.append(
-        f"{progress(results)} Measure: {study.measure.about}.{tests} Stopping rule: {study.stopping}."
-    )
+    parts.append(f"{progress(results)} Measure: {study.measure.about}.{tests} Stopping rule: {study.rule}.")
     told = {tested.contrast: sentence(tested) for tested in results.tested}
     if study.contrasts and results.records:
         parts.append(

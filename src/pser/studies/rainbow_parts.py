@@ -33,6 +33,7 @@ STUDY = Study(
         Contrast(arm=f"no-{part}", against="rainbow", asks=f"Is Rainbow better without {part}?")
         for part in PARTS
     ),
-    stopping="run only if `rainbow` shows no gain over DQN; then after 3 seeds",
+    only_if="`rainbow` shows no gain over DQN",
+    stopping="after 3 seeds",
     core_hours=4,
 )

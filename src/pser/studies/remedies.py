@@ -67,6 +67,7 @@ STUDY = Study(
             for name in ("pser-eta0.3", "pser-decayed-long", "pser-adaptive-loss")
         ),
     ),
-    stopping="run only if `minatar` shows no benefit of decay; then after 3 seeds (5 on Freeway)",
+    only_if="`minatar` shows no benefit of decay",
+    stopping="after 3 seeds (5 on Freeway)",
     core_hours=3.5,
 )

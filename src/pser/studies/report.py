@@ -67,7 +67,7 @@ def render(results: Results, figures: list[str]) -> str:
         *([tested_table(results)] if study.contrasts else []),
         _method(results),
         "## To keep in mind",
-        "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.stopping}")),
+        "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.rule}")),
         "## Measure of each arm",
         measure_table(results),
         "Mean ± standard error over seeds (number of seeds); – where no run has finished.",

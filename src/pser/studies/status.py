@@ -31,7 +31,8 @@ def status_lines(study: Study, place: Place, seeds: int | None = None) -> Iterat
 def overview_lines(studies: Sequence[tuple[Study, Place]]) -> Iterator[str]:
     """A line a study: runs finished of those planned, core-hours spent, and at most about how many to go.
 
-    Runs that another study has made, or is to make before, cost nothing.
+    Runs that another study has made, or is to make before, cost nothing. Studies that are run only if something comes
+    to pass are in the sum once they have begun.
     """
     kept = {study.name: read_records(place.kept) for study, place in studies}
     made = {
@@ -53,9 +54,12 @@ def overview_lines(studies: Sequence[tuple[Study, Place]]) -> Iterator[str]:
                 made.add(key)
         spent, known = own_core_hours(records.values()), hours_left(study, missing, records)
         left = study.core_hours * len(missing) / len(planned) if known is None else known
-        whole_spent, whole_left = whole_spent + spent, whole_left + left
+        waits = bool(study.only_if) and not records
+        whole_spent, whole_left = whole_spent + spent, whole_left + (0.0 if waits else left)
         runs = f"{len(planned) - len(absent)}/{len(planned)}"
-        yield f"{study.name:<{width}}  {runs:>9}  {spent:10.1f}  {f'{left:5.1f}' if absent else '    –'}"
+        to_go = f"{left:5.1f}" if absent else "    –"
+        condition = f"  only if {study.only_if}" if waits else ""
+        yield f"{study.name:<{width}}  {runs:>9}  {spent:10.1f}  {to_go}{condition}"
     yield f"{'':<{width}}  {'':>9}  {whole_spent:10.1f}  {whole_left:5.1f}"
 
 

@@ -116,6 +116,8 @@ class Study:
     """The comparisons to be tested; their p-values are corrected together."""
     stopping: str
     """When the study ends, whatever it shows."""
+    only_if: str = ""
+    """What must come to pass for it to be run at all; empty: nothing."""
     core_hours: float
     """About what all its runs take."""
     best_other_seeds: int | None = None
@@ -127,6 +129,11 @@ class Study:
     """Name of each figure of its own → what draws it into a folder, under that name; the files that are written."""
     tests: str = ""
     """What `tell` tests and how, in words; empty if it only describes."""
+
+    @property
+    def rule(self) -> str:
+        """When it is run, and when it ends."""
+        return f"run only if {self.only_if}; then {self.stopping}" if self.only_if else self.stopping
 
     def __post_init__(self) -> None:
         names = [arm.name for arm in self.arms]
