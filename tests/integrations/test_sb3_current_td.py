@@ -11,7 +11,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 import pser
 from integrations.bare import assert_same_priorities
-from integrations.test_sb3_algorithms import CONTINUOUS, DISCRETE, EVERY, RULE, envs, model, settings
+from integrations.test_sb3_algorithms import EVERY, RULE, envs, model, settings
 from integrations.test_sb3_her import model as goal_model
 from pser.errors import PserError
 from pser.integrations import sb3
@@ -210,7 +210,3 @@ def test_a_class_of_ones_own_without_values_says_what_to_define():
     with pytest.raises(PserError, match=r"define values_of\(batch\)"):
         algorithm.learn(100)
     assert algorithm.replay_buffer.pos == 0  # said before anything is played
-
-
-def test_every_class_is_here():
-    assert set(EVERY) == {*DISCRETE, *CONTINUOUS}

@@ -1,5 +1,6 @@
 """One look for every static figure, and saving it as PNG and SVG."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,19 @@ def count_frames(axes: Axes) -> None:
 def count_percent(axes: Axes) -> None:
     """Shares along the x-axis as percentages."""
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+
+
+def shared_legend(figure: Figure, panels: Sequence[Axes], columns: int) -> None:
+    """One legend below all panels: each label once."""
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    if handles:
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside lower center", ncols=columns, fontsize=8
+        )
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:

@@ -52,8 +52,8 @@ class Stratum:
     x: FloatArray
     """The measures of the runs on one side."""
     y: FloatArray
-    learned: float | None = None
-    """What the best arm learned there, in the units of the measure; None where nothing was, or nobody asks."""
+    learned: float | None
+    """What the best arm learned there, in the units of the measure; None where nothing was."""
 
 
 def cells_of(study: Study, measure: Measure, records: Collection[Record]) -> Cells:

@@ -10,7 +10,7 @@ from pser.analysis.anatomy.figures import draw_shares
 from pser.analysis.colours import BLACK, NOTE, PALETTE, RULE
 from pser.analysis.report.curves import over_seeds, shared_frames
 from pser.analysis.report.runs import Series
-from pser.analysis.style import count_frames, count_percent, new_figure, new_grid, save
+from pser.analysis.style import count_frames, count_percent, new_figure, new_grid, save, shared_legend
 from pser.studies.by_mass import Beside
 from pser.studies.measures import running_mean
 from pser.studies.pooled import QUESTIONS, studies_of, study_of
@@ -66,13 +66,7 @@ def _curves(results: Results, folder: Path) -> list[Path]:
         axes.set_xlabel("frames")
         count_frames(axes)
     panels[0].set_ylabel("training return\n(running mean over a tenth,\nmean over seeds)")
-    handles = {
-        label: handle
-        for axes in panels
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    if handles:
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=5, fontsize=8)
+    shared_legend(figure, panels, 5)
     return save(figure, folder, "curves")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pser.analysis.colours import NOTE, PALETTE
 from pser.analysis.published import published_figures
-from pser.analysis.style import count_frames, new_grid, save
+from pser.analysis.style import count_frames, new_grid, save, shared_legend
 from pser.studies.check import BIN_FRAMES, LOGGED_EVERY, curves_as_published
 from pser.studies.report import short_name, shown_games
 from pser.studies.results import Results
@@ -49,13 +49,7 @@ def draw_beside_published(
         axes.set_xlabel("frames")
         count_frames(axes)
     panels[0].set_ylabel("training return\n(mean ± standard error)")
-    handles = {
-        label: handle
-        for axes in panels
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    if handles:
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=8)
+    shared_legend(figure, panels, 4)
     return save(figure, folder, name)
 
 
@@ -84,7 +78,5 @@ def draw_over_sharpness(results: Results, folder: Path, name: str) -> list[Path]
     panels[0].set_ylabel("measure of a run,\nline at the mean")
     for signal, told in (("td", "a run with |δ|"), ("loss", "a run with the loss")):
         panels[0].plot([], [], MARKERS[signal], ms=4, color=NOTE, label=told)
-    handles, labels = panels[0].get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
+    shared_legend(figure, panels, 5)
     return save(figure, folder, name)

@@ -90,7 +90,9 @@ class Prioritized(OffPolicyAlgorithm):
 
     def _tell_td_errors(self, buffer: PrioritizedReplayBuffer) -> None:
         """Let the buffer ask for the TD errors of new transitions, if it needs them."""
-        if buffer.initial == "td" and type(self).values_of is Prioritized.values_of:
+        if buffer.initial != "td":
+            return
+        if type(self).values_of is Prioritized.values_of:
             raise PserError(
                 f'initial="td" asks the networks for the values of a batch, but {type(self).__name__} has no such '
                 'method: define values_of(batch) (see pser.integrations.sb3.values), or leave initial at "max"'
