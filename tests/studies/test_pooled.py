@@ -9,15 +9,15 @@ import pytest
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.permutation import permutation_p_value
 from pser.learner.settings_json import to_json
-from pser.studies import pooled
+from pser.studies import pooled, report
+from pser.studies.advice import IF_LEVEL, IF_SHOWN, Advice, what_to_take
 from pser.studies.by_mass import WITH_AND_WITHOUT_DECAY, beside_each_other, mass_table
-from pser.studies.catalogue import find_study
+from pser.studies.catalogue import NAMES, find_study
 from pser.studies.figures import draw_by_mass, draw_pooled
-from pser.studies.findings import Findings, in_a_picture, in_full, in_short, render, shown_alone
+from pser.studies.findings import Findings, in_few_words, in_full, in_short, render, shown_alone
 from pser.studies.pooled import (
     QUESTIONS,
     Question,
-    advice,
     otherwise,
     pooled_note,
     pooled_table,
@@ -65,9 +65,7 @@ def found_of(monkeypatch, levels, more):
     question = Question(
         asks="Does it help?",
         pairs=(("first", "pser", "uniform"), ("other", "a", "b"), ("other", "c", "d")),
-        if_yes="Take it.",
-        if_reverse="Leave it.",
-        if_level="Take either.",
+        advice=Advice(if_yes="Take it.", if_reverse="Leave it.", if_level="Take either."),
     )
     monkeypatch.setattr(pooled, "QUESTIONS", (question, replace(question, asks="Again?")))
     return {
@@ -99,7 +97,7 @@ def test_a_pair_without_runs_is_left_out_and_so_is_a_question(monkeypatch):
     without = {"first": found["first"]}
     assert pooled.pooled(without) == []
     none = Findings(without)
-    assert pooled_table([]) == in_short(none, "assets") == in_a_picture(none, "assets") == ""
+    assert pooled_table([]) == in_short(none, "assets") == in_few_words(none, "assets") == ""
     assert "## In short" not in render(none)
 
 
@@ -131,8 +129,11 @@ def test_pages_have_a_line_a_question(monkeypatch):
         assert line in page
         assert "findings.png)" in page
         assert "- Take it." in page
-    assert line not in in_a_picture(found, "there")
-    assert "](there/findings.png)" in in_a_picture(found, "there")
+    few = in_few_words(found, "there")
+    assert line not in few
+    assert "](there/findings.png)" in few
+    assert "- Take it." in few
+    assert "Not finished" not in few
 
 
 def test_what_whole_studies_have_shown_stands_beside(monkeypatch):
@@ -146,28 +147,69 @@ def test_what_whole_studies_have_shown_stands_beside(monkeypatch):
     assert line.endswith("p = 0.005 (`two`).")
     part = results_of(study, {path: one for path, one in whole.records.items() if "Cart" in path})
     assert shown_alone({"part": part}) == ""
-    assert line in in_a_picture(Findings({"first": found, "two": whole}), "there")
+    assert line in in_short(Findings({"first": found, "two": whole}), "there")
 
 
 @pytest.mark.parametrize(
     ("pser", "uniform", "told"),
     [
-        ([5, 6, 7], [1, 2, 3], "- Take it.\n- Take it."),
-        ([1, 2, 3], [5, 6, 7], "- Leave it.\n- Leave it."),
-        ([1, 4, 5], [2, 3, 6], "- Take either.\n- Take either."),
+        ([5, 6, 7], [1, 2, 3], f"{IF_SHOWN}\n\n- Take it.\n- Take it."),
+        ([1, 2, 3], [5, 6, 7], f"{IF_SHOWN}\n\n- Leave it.\n- Leave it."),
+        ([1, 4, 5], [2, 3, 6], f"{IF_LEVEL}\n\n- Take either.\n- Take either."),
         ([5], [1], ""),
     ],
 )
 def test_what_to_take_follows_from_the_verdict(monkeypatch, pser, uniform, told):
     found = found_of(monkeypatch, {"pser": pser, "uniform": uniform}, {})
-    assert advice(pooled.pooled(found)) == told
+    assert what_to_take(pooled.pooled(found)) == told
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.asks)
-def test_every_verdict_has_its_advice(question):
-    told = {question.advice(verdict) for verdict in ("higher", "lower", "no difference shown")}
-    assert len(told) == 3
-    assert question.advice("too few runs") == ""
+def test_what_is_shown_is_told_before_what_is_level(monkeypatch):
+    level = found_of(monkeypatch, {"pser": [1, 4, 5], "uniform": [2, 3, 6]}, {})
+    both = [*pooled.pooled(level), study_with_advice({"pser": [5, 6, 7], "uniform": [1, 2, 3]}).tested[0]]
+    told = what_to_take(both)
+    assert told == f"{IF_SHOWN}\n\n- Have it.\n\n{IF_LEVEL}\n\n- Take either.\n- Take either."
+    silent = replace(both[-1], contrast=replace(both[-1].contrast, advice=None))
+    assert what_to_take([silent]) == ""
+
+
+def study_with_advice(levels):
+    """The results of a study of one's own whose comparison says what to take."""
+    told = Advice(if_yes="Have it.", if_reverse="Leave it be.", if_level="Have either.")
+    study = small_study(seeds=3)
+    study = replace(study, contrasts=(replace(study.contrasts[0], advice=told),))
+    return results_of(study, records(study, levels))
+
+
+def test_a_whole_study_decides_what_to_take_and_the_last_of_those_that_ask_the_same():
+    ahead, behind = {"pser": [5, 6, 7], "uniform": [1, 2, 3]}, {"pser": [1, 2, 3], "uniform": [5, 6, 7]}
+    part = study_with_advice({"pser": [5, 6], "uniform": [1, 2]})
+    first, second = study_with_advice(ahead), study_with_advice(behind)
+    decided = [
+        what_to_take(Findings(dict(zip("abc", found, strict=False))).deciding)
+        for found in ([part], [first, part], [first, second])
+    ]
+    assert decided == ["", f"{IF_SHOWN}\n\n- Have it.", f"{IF_SHOWN}\n\n- Leave it be."]
+
+
+def test_the_page_of_a_whole_study_says_what_to_take():
+    whole = study_with_advice({"pser": [5, 6, 7], "uniform": [1, 2, 3]})
+    part = study_with_advice({"pser": [5, 6], "uniform": [1, 2]})
+    assert f"{IF_SHOWN}\n\n- Have it." in report.render(whole, [])
+    assert "Have it." not in report.render(part, [])
+
+
+def advised():
+    """Each advice that is given, with the question it follows from."""
+    contrasts = [contrast for name in NAMES for contrast in find_study(name).contrasts]
+    asked = [question.contrast for question in QUESTIONS] + contrasts
+    return {one.asks: one.advice for one in asked if one.advice is not None}
+
+
+@pytest.mark.parametrize(("asks", "advice"), advised().items())
+def test_every_verdict_has_its_advice(asks, advice):
+    assert len({advice.after(verdict) for verdict in ("higher", "lower", "no difference shown")}) == 3, asks
+    assert advice.after("too few runs") == ""
 
 
 def test_a_study_that_is_not_whole_is_named(monkeypatch):

@@ -7,8 +7,9 @@ was not (probability 0.71, p = 0.051 before correction). No run of this study is
 from dataclasses import replace
 
 from pser.studies import arms
+from pser.studies.insertion import DECAY_WITH_CURRENTTD, PSER_WITH_CURRENTTD
 from pser.studies.minatar import STUDY as MINATAR
-from pser.studies.study import Contrast, Study
+from pser.studies.study import Study
 
 STUDY = Study(
     name="confirm",
@@ -18,14 +19,7 @@ STUDY = Study(
     seeds=8,
     first_seed=100,
     settings=MINATAR.settings,
-    contrasts=(
-        Contrast(arm="pser-currenttd", against="per", asks="Is PSER with CurrentTD better than PER?"),
-        Contrast(
-            arm="pser-currenttd",
-            against="per-eta-currenttd",
-            asks="Does decay add anything to CurrentTD with η?",
-        ),
-    ),
+    contrasts=(PSER_WITH_CURRENTTD, DECAY_WITH_CURRENTTD),
     stopping="after 8 seeds of all arms on all games: so many show a probability of 0.70, what `insertion` found for "
     "decay; its answers count when it is whole",
     core_hours=5,

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Self
 
 from pser.analysis.markdown import table
+from pser.studies.advice import what_to_take
 from pser.studies.by_mass import Beside, beside_each_other, mass_table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
-from pser.studies.pooled import advice, otherwise, pooled, pooled_note, pooled_table
+from pser.studies.pooled import otherwise, pooled, pooled_note, pooled_table, unfinished
 from pser.studies.report import measure_table, progress, take_off_table, write_report
-from pser.studies.results import SHOWN, Results, Tested, results_of
+from pser.studies.results import Results, Tested, results_of
 from pser.studies.sources import source_table
 from pser.studies.standing import best_told, standing_table
 from pser.studies.telling import answer, gain_text, probability_text, sentence, verdict_text
@@ -48,6 +49,20 @@ class Findings:
     def together(self) -> list[Tested]:
         """The questions that several studies answer together."""
         return pooled(self.studies)
+
+    @property
+    def deciding(self) -> list[Tested]:
+        """The comparisons from which it follows what to take: those of studies together, and of each that is whole.
+
+        What several studies ask, the last of them that is whole answers.
+        """
+        alone = {
+            tested.contrast.asks: tested
+            for results in self.studies.values()
+            if results.whole
+            for tested in results.tested
+        }
+        return [*self.together, *alone.values()]
 
     @cached_property
     def decay(self) -> list[Beside]:
@@ -139,25 +154,30 @@ def _more(name: str) -> str:
 
 
 def in_short(found: Findings, assets: str) -> str:
-    """The questions that studies answer together: as a picture and a table, with what follows."""
+    """What to take, and why: the questions that studies answer together, and what single ones have settled."""
+    if not found.together:
+        return ""
+    alone = shown_alone(found.studies)
     best = [
         f"In `{name}`: {told}"
         for name in ADVISING
         if name in found.studies and (told := best_told(found.studies[name]))
     ]
     table = pooled_table(found.together, otherwise(found.studies))
-    return "\n\n".join(part for part in (in_a_picture(found, assets), *best, table) if part)
+    parts = [what_to_take(found.deciding), _picture(assets), pooled_note(found.studies), table]
+    parts += [SHOWN_ALONE, alone] if alone else []
+    return "\n\n".join(part for part in (*parts, *best) if part)
 
 
-def in_a_picture(found: Findings, assets: str) -> str:
-    """The same in few words: what to take, and what is settled."""
+def in_few_words(found: Findings, assets: str) -> str:
+    """What to take, with the picture of it, and which studies go on."""
     if not found.together:
         return ""
-    picture = f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
-    parts = [pooled_note(found.studies), picture, "What to take, by these runs:", advice(found.together)]
-    alone = shown_alone(found.studies)
-    parts += [SHOWN_ALONE, alone] if alone else []
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join((what_to_take(found.deciding), _picture(assets), unfinished(found.studies))).strip()
+
+
+def _picture(assets: str) -> str:
+    return f"![The questions that studies answer together, with the chance of a higher score]({assets}/{FIGURE}.png)"
 
 
 SHOWN_ALONE = "What whole studies have shown, each on its own games (p corrected for all that it compares):"
@@ -171,7 +191,7 @@ def shown_alone(found: Mapping[str, Results]) -> str:
         for name, results in found.items()
         if results.whole
         for tested in results.tested
-        if tested.corrected < SHOWN
+        if tested.shown
     )
 
 
@@ -193,7 +213,7 @@ def put_between_marks(text: str, summary: str) -> str:
 
 
 PAGES: dict[str, Callable[[Findings], str]] = {
-    "README.md": lambda found: in_a_picture(found, f"docs/{ASSETS}"),
+    "README.md": lambda found: in_few_words(found, f"docs/{ASSETS}"),
     "docs/results.md": lambda found: in_short(found, ASSETS),
     "docs/how-to/choosing.md": lambda found: in_full(found, "../findings-training.md", f"../{ASSETS}"),
 }

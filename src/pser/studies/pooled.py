@@ -8,6 +8,7 @@ import numpy as np
 
 from pser.analysis.markdown import table
 from pser.analysis.statistics.aggregate import probability_of_improvement
+from pser.studies.advice import Advice
 from pser.studies.cells import Cells, Stratum, stratum
 from pser.studies.results import SEED, Results, Tested, cells_otherwise, correct, probe
 from pser.studies.study import Contrast
@@ -24,21 +25,12 @@ class Question:
     asks: str
     pairs: tuple[Pair, ...]
     """No arm of a study occurs twice: a run counts once."""
-    if_yes: str
-    """What to take if it does, in a sentence."""
-    if_reverse: str
-    if_level: str
-    """What to take if no difference is shown."""
+    advice: Advice
 
     @property
     def contrast(self) -> Contrast:
         """As the tests name it."""
-        return Contrast(arm="with", against="without", asks=self.asks)
-
-    def advice(self, verdict: str) -> str:
-        """What to take after this verdict; empty as long as the runs are too few to tell."""
-        told = {"higher": self.if_yes, "lower": self.if_reverse, "no difference shown": self.if_level}
-        return told.get(verdict, "")
+        return Contrast(arm="with", against="without", asks=self.asks, advice=self.advice)
 
 
 def _both(arm: str, against: str) -> tuple[Pair, ...]:
@@ -52,56 +44,71 @@ DECAY = Question(
         ("chain", "pser-eta0", "per"),
         ("minatar", "pser-loss-long", "per-loss"),
     ),
-    if_yes="Turn backward decay on: `pser.PSER`.",
-    if_reverse="Leave backward decay off: `pser.PER`.",
-    if_level="Do not count on backward decay: no gain by it is shown. It costs hardly any time, so where rewards "
-    "are rare it is worth a comparison of your own.",
+    advice=Advice(
+        if_yes="Turn backward decay on: `pser.PSER`.",
+        if_reverse="Leave backward decay off: `pser.PER`.",
+        if_level="Do not count on backward decay by itself. It costs hardly any time, so where rewards are rare it is "
+        "worth a comparison of your own.",
+    ),
 )
 QUESTIONS = (
     DECAY,
     Question(
         asks="Does η help, without decay?",
         pairs=_both("per-eta", "per"),
-        if_yes="Keep a share η of every priority: `eta=0.7`.",
-        if_reverse='Do not keep a share η of every priority: `eta=0.0`, or `retain="decayed"`.',
-        if_level="Leave η at 0: no gain by it is shown, and it hides what decay does.",
+        advice=Advice(
+            if_yes="Keep a share η of every priority: `eta=0.7`.",
+            if_reverse="Where new transitions enter at the largest priority, do not keep a share η of it: "
+            '`eta=0.0`, or `retain="decayed"`.',
+            if_level="Where new transitions enter at the largest priority, leave η at 0: it hides what decay does.",
+        ),
     ),
     Question(
         asks="Is CurrentTD better than MaxPrio in PSER?",
         pairs=_both("pser-currenttd", "pser"),
-        if_yes="In PSER with η, let new transitions enter with their own TD error: `add(..., td_error=...)`, "
-        "`--initial td`.",
-        if_reverse="Let new transitions enter at the largest priority, as they do by default.",
-        if_level="Let new transitions enter at the largest priority, as they do by default: no gain by CurrentTD is "
-        "shown, and it costs a forward pass a step.",
+        advice=Advice(
+            if_yes="In PSER with η, let new transitions enter with their own TD error: `add(..., td_error=...)`, "
+            "`--initial td`.",
+            if_reverse="Let new transitions enter at the largest priority, as they do by default.",
+            if_level="Let new transitions enter at the largest priority, as they do by default: CurrentTD costs a "
+            "forward pass a step.",
+        ),
     ),
     Question(
         asks="Is PSER as published better than PER?",
         pairs=_both("pser", "per"),
-        if_yes="Take `pser.PSER()` before `pser.PER()`.",
-        if_reverse="Take `pser.PER()` before PSER as published.",
-        if_level="Between PSER as published and PER no difference is shown: take `pser.PER()`, the simpler.",
+        advice=Advice(
+            if_yes="Take `pser.PSER()` before `pser.PER()`.",
+            if_reverse="Take `pser.PER()` before PSER as published (MaxPrio, η = 0.7).",
+            if_level="Of PSER as published (MaxPrio, η = 0.7) and PER take `pser.PER()`, the simpler.",
+        ),
     ),
     Question(
         asks="Is PSER as published better than uniform replay?",
         pairs=_both("pser", "uniform"),
-        if_yes="Take `pser.PSER()` before `pser.Uniform()`.",
-        if_reverse="Take `pser.Uniform()` before PSER as published.",
-        if_level="Do not expect PSER as published to beat uniform replay: no difference is shown.",
+        advice=Advice(
+            if_yes="Take `pser.PSER()` before `pser.Uniform()`.",
+            if_reverse="Take `pser.Uniform()` before PSER as published.",
+            if_level="Do not expect PSER as published to beat uniform replay.",
+        ),
     ),
     Question(
         asks="Is PER better than uniform replay?",
         pairs=_both("per", "uniform"),
-        if_yes="Prioritize: `pser.PER(alpha=0.6)` before `pser.Uniform()`.",
-        if_reverse="Do not prioritize: `pser.Uniform()`.",
-        if_level="Run `pser.Uniform()` beside any prioritization: over all games no difference to PER is shown.",
+        advice=Advice(
+            if_yes="Prioritize: `pser.PER(alpha=0.6)` before `pser.Uniform()`.",
+            if_reverse="Do not prioritize: `pser.Uniform()`.",
+            if_level="Run `pser.Uniform()` beside any prioritization: PER may not beat it on your game.",
+        ),
     ),
     Question(
         asks="Is the loss a better signal than |δ| for PER (a sharper priority)?",
         pairs=(("minatar", "per-loss", "per"),),
-        if_yes="Tell the memory the loss of a transition instead of |δ|: `--priority-signal loss`.",
-        if_reverse="Tell the memory |δ|, not the loss.",
-        if_level="Tell the memory |δ|, as usual: no gain by the loss is shown.",
+        advice=Advice(
+            if_yes="Tell the memory the loss of a transition instead of |δ|: `--priority-signal loss`.",
+            if_reverse="Tell the memory |δ|, not the loss.",
+            if_level="Tell the memory |δ|, as usual, not the loss.",
+        ),
     ),
 )
 """What users ask. Their p-values are corrected together."""
@@ -191,6 +198,11 @@ def _within(tested: Tested, study: str) -> str:
 
 def pooled_note(found: Mapping[str, Results]) -> str:
     """What the answers are made of, and which studies are not whole yet."""
+    return f"{POOLED} {unfinished(found)}".strip()
+
+
+def unfinished(found: Mapping[str, Results]) -> str:
+    """Which studies that answer questions are not whole yet; empty if all are."""
     named = {study for question in QUESTIONS for study, _, _ in question.pairs}
     open_ = [
         f"`{name}` ({len(results.records)} of {results.planned} runs)"
@@ -198,16 +210,9 @@ def pooled_note(found: Mapping[str, Results]) -> str:
         if name in named and not results.whole
     ]
     if not open_:
-        return POOLED
+        return ""
     so_far = "Until then these are answers of the runs so far, and may change."
-    return f"{POOLED} **Not finished: {', '.join(open_)}.** {so_far}"
-
-
-def advice(tested: Sequence[Tested]) -> str:
-    """What to take, a line a question that has an answer."""
-    by_asks = {question.asks: question for question in QUESTIONS}
-    lines = [by_asks[one.contrast.asks].advice(one.verdict) for one in tested]
-    return "\n".join(f"- {line}" for line in lines if line)
+    return f"**Not finished: {', '.join(open_)}.** {so_far}"
 
 
 POOLED = (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pser.analysis.markdown import table
 from pser.files.atomic import write_text
+from pser.studies.advice import what_to_take
 from pser.studies.cells import Cell
 from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
 from pser.studies.results import Results, Tested
@@ -65,6 +66,7 @@ def render(results: Results, figures: list[str]) -> str:
         answer(results),
         *([study.tell(results).details] if study.tell and results.records else []),
         *([tested_table(results)] if study.contrasts else []),
+        *([advice] if results.whole and (advice := what_to_take(results.tested)) else []),
         _method(results),
         "## To keep in mind",
         "\n".join(f"- {note}" for note in (*results.notes, f"stopping rule: {study.rule}")),

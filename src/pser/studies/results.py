@@ -72,9 +72,14 @@ class Tested:
         return None if value == 0.5 else seeds_needed(value, len(self.games), SHOWN / self.together)
 
     @property
+    def shown(self) -> bool:
+        """Whether a difference is."""
+        return self.corrected < SHOWN
+
+    @property
     def verdict(self) -> str:
         """yes, no (the other is ahead), or what is not known."""
-        if self.corrected < SHOWN:
+        if self.shown:
             return "higher" if self.probability.value > 0.5 else "lower"
         return "too few runs" if self.smallest >= SHOWN else "no difference shown"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pser.analysis.statistics.ranks import mean_ranks
 from pser.errors import PserError
+from pser.studies.advice import Advice
 from pser.studies.measures import LAST_TENTH, Measure
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Contrast:
     pairs: tuple[tuple[str, str], ...] = ()
     """Several pairs of arms that differ in the same thing, tested together, which shows smaller differences; `arm` and
     `against` then say what the two sides have in common."""
+    advice: Advice | None = None
+    """What to take after it; None if nobody has to choose between the two."""
 
     @property
     def compared(self) -> tuple[tuple[str, str], ...]:

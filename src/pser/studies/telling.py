@@ -29,7 +29,7 @@ def of_contrasts(results: Results) -> str:
     """What the tests of the declared contrasts say, in one sentence."""
     if not results.study.contrasts:
         return "No comparison is declared: see the measures."
-    shown = [tested for tested in results.tested if tested.corrected < SHOWN]
+    shown = [tested for tested in results.tested if tested.shown]
     open_ = [tested for tested in results.tested if tested.verdict == "too few runs"]
     untested = len(results.study.contrasts) - len(results.tested)
     level = len(results.tested) - len(shown) - len(open_)
