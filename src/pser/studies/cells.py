@@ -1,6 +1,7 @@
 """What each arm of a study did on each game, and two arms beside each other there."""
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from pser.analysis.statistics.bootstrap import Estimate
 from pser.analysis.statistics.shares import share_above
-from pser.studies.measures import Measure, beginning
+from pser.studies.measures import Curve, Measure, beginning
 from pser.studies.record import Record
 from pser.studies.study import Arm, Game, Study
 
@@ -56,19 +57,19 @@ class Stratum:
     """What the best arm learned there, in the units of the measure; None where nothing was."""
 
 
-def cells_of(study: Study, measure: Measure, records: Collection[Record]) -> Cells:
+def cells_of(study: Study, measure: Measure, records: Iterable[Record]) -> Cells:
     """Every arm on every game, by a measure."""
+    curves: defaultdict[tuple[str, str], list[Curve]] = defaultdict(list)
+    for record in records:
+        curves[record.env.casefold(), record.arm].append(record.curve)
     return {
-        (game.env, arm.name): _cell(study, measure, game, arm, records)
+        (game.env, arm.name): _cell(measure, game, arm, curves[game.env.casefold(), arm.name])
         for game in study.games
         for arm in study.arms
     }
 
 
-def _cell(study: Study, measure: Measure, game: Game, arm: Arm, records: Iterable[Record]) -> Cell:
-    curves = [
-        record.curve for record in records if record.arm == arm.name and study.game_of(record.env) == game
-    ]
+def _cell(measure: Measure, game: Game, arm: Arm, curves: Sequence[Curve]) -> Cell:
     values = _known(measure.compute(curve) for curve in curves)
     share = None if game.take_off is None or not len(values) else share_above(values, game.take_off)
     beginnings = _known(beginning(curve) for curve in curves)

@@ -4,6 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from tests.scores import DISTRIBUTIONS, all_or_nothing, normal, skewed
 
 from pser.analysis.statistics.bootstrap import gain_interval, improvement_interval
 from pser.analysis.statistics.comparisons import holm
@@ -14,24 +15,6 @@ from pser.analysis.statistics.shift import shift_interval, win_counts
 
 LEVEL = 0.05
 SIMULATIONS = 1500
-
-
-def normal(rng, runs):
-    """Seeds around a mean."""
-    return rng.normal(7.0, 1.0, runs)
-
-
-def skewed(rng, runs):
-    """A few seeds far above the others."""
-    return rng.lognormal(0.0, 1.5, runs)
-
-
-def all_or_nothing(rng, runs):
-    """Whether a run takes off is a coin toss; what it then reaches varies a little."""
-    return np.where(rng.random(runs) < 0.5, 0.0, rng.normal(20.0, 1.0, runs))
-
-
-DISTRIBUTIONS = (normal, skewed, all_or_nothing)
 
 
 def rate(p_values, level=LEVEL):
