@@ -207,6 +207,16 @@ def test_the_command_runs_a_users_study_and_reports_it(tmp_path, capsys):
     lines = (tmp_path / "kept" / "runs.csv").read_text().splitlines()
     assert lines[0].startswith("game,arm,seed,last tenth")
     assert len(lines) == 3
+    assert main(["study", str(path), *flags, "--report", "--arms", "pser"]) == 2
+    assert "--report goes without --arms" in capsys.readouterr().err
+    path.write_text(
+        path.read_text().replace("])", "], arms=['pser'])") + "STUDY.settings['capacity'] = 150\n"
+    )
+    for more in ([], ["--status"]):
+        assert main(["study", str(path), *flags, *more]) == 0
+        assert "note: 1 run had other settings than are declared now: capacity of pser was 100, now 150" in (
+            capsys.readouterr().out
+        )
 
 
 def test_a_study_stops_when_its_time_is_up_and_goes_on(tmp_path, capsys):

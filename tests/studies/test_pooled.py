@@ -11,11 +11,12 @@ from pser.analysis.statistics.permutation import permutation_p_value
 from pser.learner.settings_json import to_json
 from pser.studies import pooled, report
 from pser.studies.advice import IF_LEVEL, IF_SHOWN, Advice, what_to_take
-from pser.studies.by_mass import WITH_AND_WITHOUT_DECAY, beside_each_other, mass_table
+from pser.studies.by_mass import WITH_AND_WITHOUT_DECAY, Beside, beside_each_other, caveat, mass_table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.figures import draw_by_mass, draw_pooled
 from pser.studies.findings import Findings, in_few_words, in_full, in_short, render, shown_alone
 from pser.studies.pooled import (
+    DECAY,
     QUESTIONS,
     Question,
     otherwise,
@@ -53,6 +54,10 @@ def test_pairs_with_and_without_decay_differ_in_nothing_else():
             arm,
             other,
         )
+
+
+ASKED, AGAIN, MINE = "*Does it help?*", "*Again?*", "*Is PSER better?*"
+LEVEL = "0.44, would be shown at 0.04."
 
 
 def found_of(monkeypatch, levels, more):
@@ -128,11 +133,11 @@ def test_pages_have_a_line_a_question(monkeypatch):
     for page in (render(found), in_short(found, "there"), in_full(found, "there.md", "there")):
         assert line in page
         assert "findings.png)" in page
-        assert "- Take it." in page
+        assert "- *Does it help?* 1.00. Take it." in page
     few = in_few_words(found, "there")
     assert line not in few
     assert "](there/findings.png)" in few
-    assert "- Take it." in few
+    assert "- *Does it help?* 1.00. Take it." in few
     assert "Not finished" not in few
 
 
@@ -144,18 +149,37 @@ def test_what_whole_studies_have_shown_stands_beside(monkeypatch):
     whole = results_of(study, records(study, {"pser": [5, 6, 7], "uniform": [1, 2, 3]}))
     (line,) = shown_alone({"one": found, "two": whole}).splitlines()
     assert line.startswith("- Is PSER better? Yes: probability 1.00, gain +200% [")
-    assert line.endswith("p = 0.005 (`two`).")
+    assert line.endswith("p = 0.005 (`two`). In `one`: probability 1.00, p = 0.056.")
     part = results_of(study, {path: one for path, one in whole.records.items() if "Cart" in path})
     assert shown_alone({"part": part}) == ""
-    assert line in in_short(Findings({"first": found, "two": whole}), "there")
+    assert line.partition(" In ")[0] in in_short(Findings({"first": found, "two": whole}), "there")
+
+
+def test_what_is_shown_by_runs_that_raised_the_question_is_told_without_them_too():
+    study = small_study(seeds=4, seen_seeds=1)
+    found = results_of(study, records(study, {"pser": [9, 5, 4, 6], "uniform": [2, 1, 2, 5]}))
+    fresh = small_study(seeds=3, first_seed=1)
+    same = results_of(fresh, {path: one for path, one in found.records.items() if one.seed})
+    assert found.unseen == same.tested
+    (line,) = shown_alone({"one": found}).splitlines()
+    assert line.endswith(
+        " Without the runs that raised the question: probability 0.83 [0.50, 1.00], p = 0.075."
+    )
+    assert "the first seed of arms that it compares had been seen" in report.render(found, [])
+    assert report.render(found, []).count("*Is PSER better?* No difference shown: probability 0.83") == 1
+    assert "had been seen" not in report.render(same, [])
 
 
 @pytest.mark.parametrize(
     ("pser", "uniform", "told"),
     [
-        ([5, 6, 7], [1, 2, 3], f"{IF_SHOWN}\n\n- Take it.\n- Take it."),
-        ([1, 2, 3], [5, 6, 7], f"{IF_SHOWN}\n\n- Leave it.\n- Leave it."),
-        ([1, 4, 5], [2, 3, 6], f"{IF_LEVEL}\n\n- Take either.\n- Take either."),
+        ([5, 6, 7], [1, 2, 3], f"{IF_SHOWN}\n\n- {ASKED} 1.00. Take it.\n- {AGAIN} 1.00. Take it."),
+        ([1, 2, 3], [5, 6, 7], f"{IF_SHOWN}\n\n- {ASKED} 0.00. Leave it.\n- {AGAIN} 0.00. Leave it."),
+        (
+            [1, 4, 5],
+            [2, 3, 6],
+            f"{IF_LEVEL}\n\n- {ASKED} {LEVEL} Take either.\n- {AGAIN} {LEVEL} Take either.",
+        ),
         ([5], [1], ""),
     ],
 )
@@ -168,7 +192,10 @@ def test_what_is_shown_is_told_before_what_is_level(monkeypatch):
     level = found_of(monkeypatch, {"pser": [1, 4, 5], "uniform": [2, 3, 6]}, {})
     both = [*pooled.pooled(level), study_with_advice({"pser": [5, 6, 7], "uniform": [1, 2, 3]}).tested[0]]
     told = what_to_take(both)
-    assert told == f"{IF_SHOWN}\n\n- Have it.\n\n{IF_LEVEL}\n\n- Take either.\n- Take either."
+    assert told == (
+        f"{IF_SHOWN}\n\n- {MINE} 1.00. Have it.\n\n"
+        f"{IF_LEVEL}\n\n- {ASKED} {LEVEL} Take either.\n- {AGAIN} {LEVEL} Take either."
+    )
     silent = replace(both[-1], contrast=replace(both[-1].contrast, advice=None))
     assert what_to_take([silent]) == ""
 
@@ -189,13 +216,17 @@ def test_a_whole_study_decides_what_to_take_and_the_last_of_those_that_ask_the_s
         what_to_take(Findings(dict(zip("abc", found, strict=False))).deciding)
         for found in ([part], [first, part], [first, second])
     ]
-    assert decided == ["", f"{IF_SHOWN}\n\n- Have it.", f"{IF_SHOWN}\n\n- Leave it be."]
+    assert decided == [
+        "",
+        f"{IF_SHOWN}\n\n- {MINE} 1.00. Have it.",
+        f"{IF_SHOWN}\n\n- {MINE} 0.00. Leave it be.",
+    ]
 
 
 def test_the_page_of_a_whole_study_says_what_to_take():
     whole = study_with_advice({"pser": [5, 6, 7], "uniform": [1, 2, 3]})
     part = study_with_advice({"pser": [5, 6], "uniform": [1, 2]})
-    assert f"{IF_SHOWN}\n\n- Have it." in report.render(whole, [])
+    assert f"{IF_SHOWN}\n\n- {MINE} 1.00. Have it." in report.render(whole, [])
     assert "Have it." not in report.render(part, [])
 
 
@@ -240,12 +271,24 @@ def test_pairs_are_told_by_the_mass_that_decay_holds(monkeypatch, tmp_path):
         second,
     )
     assert mass_table(beside_each_other({}, pooled.QUESTIONS[0].pairs)) == ""
+    assert caveat(pairs) == ""
     drawn = draw_by_mass(pairs, tmp_path, "decay")[1].read_text()
     assert "<!-- a" in drawn
     assert "against b -->" in drawn
     assert "<!-- pser" not in drawn  # nothing was learned there, so there is no gain
     assert "<!-- study other -->" in drawn
     assert "<!-- decay holds 50.0% -->" in drawn
+
+
+def test_pairs_in_which_decay_holds_next_to_nothing_are_counted():
+    (tested,) = study_with_advice({"pser": [1, 2, 3], "uniform": [2, 3, 4]}).tested
+    pairs = [
+        Beside(pair, share, tested) for pair, share in zip(DECAY.pairs, (0.009, 0.2, 0.003), strict=False)
+    ]
+    other = Beside(("insertion", "pser-currenttd", "per-eta-currenttd"), 0.001, tested)
+    assert caveat([*pairs, other]).startswith(
+        "In 2 of the 3 pairs of arms behind *Does backward decay help?*"
+    )
 
 
 def test_the_figure_has_a_line_a_question(monkeypatch, tmp_path):

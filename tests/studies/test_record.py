@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pser.errors import PserError
+from pser.studies.conduct import read_records
 from pser.studies.measures import last_tenth, return_between, running_mean, whole_run
 from pser.studies.record import LARGEST_BYTES, Record, read_record, thinned
 
@@ -36,6 +37,29 @@ def test_what_is_no_record_is_refused(tmp_path, text):
     (tmp_path / "seed-0.json").write_text(text)
     with pytest.raises(PserError, match="not a study's record"):
         read_record(tmp_path / "seed-0.json")
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        {"frames": [], "return_count": [], "return_mean": []},
+        {"frames": [10], "return_count": [1]},
+        {"frames": [10, 20], "return_count": [1], "return_mean": [1.0]},
+        {"frames": [10], "return_count": [1], "return_mean": [float("nan")]},
+    ],
+)
+def test_a_record_without_a_whole_curve_is_refused(tmp_path, train):
+    example(train=train).write(tmp_path / "seed-0.json")
+    with pytest.raises(PserError, match="is not a study's record"):
+        read_record(tmp_path / "seed-0.json")
+
+
+def test_a_record_in_the_wrong_place_is_refused(tmp_path):
+    example().write(tmp_path / "game" / "uniform" / "seed-0.json")
+    assert list(read_records(tmp_path)) == ["game/uniform/seed-0"]
+    example().write(tmp_path / "game" / "pser" / "seed-0.json")
+    with pytest.raises(PserError, match="is the record of seed 0 of 'uniform': put it where it belongs"):
+        read_records(tmp_path)
 
 
 def test_merged_rows_keep_every_game():

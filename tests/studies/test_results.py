@@ -173,7 +173,34 @@ def test_records_made_with_other_settings_are_told():
     study = small_study()
     found = records(study, {"pser": [1, 2]})
     changed = dataclasses.replace(study, settings={**study.settings, "capacity": 200})
-    assert "capacity of pser" in " ".join(results_of(changed, found).notes)
+    (note,) = results_of(changed, found).notes
+    assert note == "4 runs had other settings than are declared now: capacity of pser was 100, now 200"
+
+
+def test_runs_beyond_the_declared_are_told_and_do_not_stand_for_those_that_lack():
+    study = small_study(seeds=2)
+    whole = results_of(study, records(study, {"pser": [1, 2], "uniform": [3, 4]}))
+    assert (whole.done, whole.added, whole.whole) == (8, 0, True)
+    more = results_of(study, records(study, {"pser": [1, 2, 3, 4]}))
+    assert (more.done, more.added, more.whole) == (4, 4, False)
+    assert "4 of 8 runs so far and 4 more than are declared" in render(more, [])
+    (note,) = more.notes
+    assert note.startswith("4 runs more than are declared, and the tests count them")
+
+
+def test_contrasts_without_runs_count_in_the_correction():
+    contrasts = tuple(
+        Contrast(arm="pser", against=against, asks=against) for against in ("uniform", "twin", "other")
+    )
+    study = small_study(seeds=3, contrasts=contrasts, arms=arms_named("pser", "uniform", "twin", "other"))
+    (tested,) = results_of(study, records(study, {"pser": [4, 5, 6], "uniform": [1, 2, 3]})).tested
+    assert tested.corrected == pytest.approx(3 * tested.p_value)
+    assert tested.together == 3
+
+
+def test_what_the_records_cannot_tell_stands_first_among_the_notes():
+    study = small_study(seeds=1, remarks=("a first run was not kept",))
+    assert results_of(study, records(study, {"pser": [1]})).notes == ("a first run was not kept",)
 
 
 def test_runs_of_two_arms_that_are_the_same_are_told():

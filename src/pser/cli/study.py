@@ -71,6 +71,10 @@ class Settings:
             raise PserError(f"seeds must be at least 1, got {self.seeds}: raise it")
         if self.name is None and not (self.list or self.status or self.findings):
             raise PserError("which study? Name one, or see them all with pser study --list")
+        if self.report and (self.arms or self.games or self.seeds is not None):
+            raise PserError(
+                "a report tells all of a study, whatever is there: --report goes without --arms, --games and --seeds"
+            )
 
 
 def run(settings: Settings) -> None:
@@ -103,8 +107,7 @@ def run(settings: Settings) -> None:
         from pser.studies.report import write_report
         from pser.studies.results import results_of
 
-        results = results_of(study, read_records(place.kept), settings.seeds)
-        print(f"written: {write_report(results, place.kept)}")
+        print(f"written: {write_report(results_of(study, read_records(place.kept)), place.kept)}")
     elif carry_out_study(
         study,
         place,

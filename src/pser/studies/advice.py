@@ -29,11 +29,19 @@ def what_to_take(tested: Iterable["Tested"]) -> str:
     shown: list[str] = []
     level: list[str] = []
     for one in tested:
-        if one.contrast.advice is not None and (line := one.contrast.advice.after(one.verdict)):
-            (shown if one.shown else level).append(f"- {line}")
+        if one.contrast.advice is not None and (advice := one.contrast.advice.after(one.verdict)):
+            (shown if one.shown else level).append(f"- *{one.contrast.asks}* {_numbers(one)}. {advice}")
     groups = ((IF_SHOWN, shown), (IF_LEVEL, level))
     return "\n\n".join("\n".join((title, "", *lines)) for title, lines in groups if lines)
 
 
-IF_SHOWN = "What to take, by what these runs show:"
+def _numbers(tested: "Tested") -> str:
+    """What was found, and where nothing is shown what would have been."""
+    found, least = tested.probability.value, tested.shown_from
+    if tested.shown or least is None:
+        return f"{found:.2f}"
+    return f"{found:.2f}, would be shown at {least if found >= 0.5 else 1 - least:.2f}"
+
+
+IF_SHOWN = "What to take, by what these runs show (with the probability of a higher score):"
 IF_LEVEL = "And where they show no difference:"

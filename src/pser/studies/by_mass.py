@@ -46,6 +46,22 @@ def beside_each_other(
     return sorted(known, key=lambda one: -one.share)
 
 
+LITTLE = 0.01
+"""Below this share of the sampling mass decay cannot change much."""
+
+
+def caveat(pairs: Sequence[Beside]) -> str:
+    """In how many of the pairs behind the pooled question decay could hardly do anything; empty if in none."""
+    asked = [one for one in pairs if one.pair in DECAY.pairs]
+    little = [one for one in asked if one.share < LITTLE]
+    if not little:
+        return ""
+    return (
+        f"In {len(little)} of the {len(asked)} pairs of arms behind *{DECAY.asks}* decay holds under {LITTLE:.0%} of "
+        "the sampling mass, and can hardly do anything; where it holds more, findings from training tell pair by pair."
+    )
+
+
 def mass_table(pairs: Sequence[Beside]) -> str:
     """A line a pair; empty without pairs."""
     rows = []

@@ -14,6 +14,7 @@ from pser.learner.settings_json import from_json, to_json
 from pser.run.executor import Executor
 from pser.run.grid import carry_out, refuse_other_settings
 from pser.run.job import Job
+from pser.studies.notes import changed_settings
 from pser.studies.record import Record, read_record, record_of
 from pser.studies.study import Planned, Study
 
@@ -37,7 +38,17 @@ class Place:
 def read_records(kept: Path) -> dict[str, Record]:
     """Path of each kept run below the study's folder (without .json) → its record."""
     files = sorted(kept.glob("*/*/seed-*.json"))
-    return {file.relative_to(kept).with_suffix("").as_posix(): read_record(file) for file in files}
+    return {file.relative_to(kept).with_suffix("").as_posix(): _in_its_place(file) for file in files}
+
+
+def _in_its_place(file: Path) -> Record:
+    """The record in a file that says by its path what it is of."""
+    record = read_record(file)
+    if (file.parent.name, file.stem) != (record.arm, f"seed-{record.seed}"):
+        raise PserError(
+            f"{file} is the record of seed {record.seed} of {record.arm!r}: put it where it belongs, or delete it"
+        )
+    return record
 
 
 def conduct(
@@ -57,6 +68,8 @@ def conduct(
     checkpoint next time.
     """
     deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    if told := changed_settings(study, read_records(place.kept).values()):
+        print(f"note: {told}: delete their records below {place.kept} to have them made again", flush=True)
     while True:
         records = read_records(place.kept)
         absent = [run for run in study.runs(records, seeds) if run.path not in records]

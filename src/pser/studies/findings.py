@@ -8,7 +8,7 @@ from typing import Self
 
 from pser.analysis.markdown import table
 from pser.studies.advice import what_to_take
-from pser.studies.by_mass import Beside, beside_each_other, mass_table
+from pser.studies.by_mass import Beside, beside_each_other, caveat, mass_table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
 from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
@@ -17,7 +17,15 @@ from pser.studies.report import measure_table, progress, take_off_table, write_r
 from pser.studies.results import Results, Tested, results_of
 from pser.studies.sources import source_table
 from pser.studies.standing import best_told, standing_table
-from pser.studies.telling import answer, gain_text, probability_text, sentence, verdict_text
+from pser.studies.telling import (
+    answer,
+    gain_text,
+    probability_text,
+    sentence,
+    short_text,
+    verdict_text,
+    without_seen,
+)
 
 START, END = "<!-- findings from training: start -->", "<!-- findings from training: end -->"
 """Between these lines other pages carry the summary."""
@@ -77,7 +85,7 @@ def summary_table(found: Mapping[str, Results], link: str = "") -> str:
             f"[`{name}`]({link}#{name})",
             results.study.question,
             answer(results),
-            f"{len(results.records)} of {results.planned}",
+            f"{results.done} of {results.planned}",
             f"{results.core_hours:.1f}",
         ]
         for name, results in found.items()
@@ -105,7 +113,8 @@ BY_MASS = (
 MASS_PICTURE = f"![What decay brings, by the mass it holds]({ASSETS}/{MASS_FIGURE}.png)"
 HEAD = f"""# Findings from training
 
-When does PSER help, and what in it helps? Each study was declared before its runs (`pser study --list`). This page
+When does PSER help, and what in it helps? Each study was declared before its runs (`pser study --list`); where it was
+changed after first runs, or asks what earlier runs made one ask, it says so. This page
 is written by `pser study --findings` from the records under `results/studies`, whatever they say; what is not
 finished says so.
 
@@ -128,6 +137,8 @@ def _section(name: str, results: Results) -> str:
                 for contrast in study.contrasts
             )
         )
+    if told_new := without_seen(results):
+        parts.append(told_new)
     if results.records:
         if study.tell is not None:
             parts.append(study.tell(results).details)
@@ -164,7 +175,13 @@ def in_short(found: Findings, assets: str) -> str:
         if name in found.studies and (told := best_told(found.studies[name]))
     ]
     table = pooled_table(found.together, otherwise(found.studies))
-    parts = [what_to_take(found.deciding), _picture(assets), pooled_note(found.studies), table]
+    parts = [
+        what_to_take(found.deciding),
+        _picture(assets),
+        pooled_note(found.studies),
+        table,
+        caveat(found.decay),
+    ]
     parts += [SHOWN_ALONE, alone] if alone else []
     return "\n\n".join(part for part in (*parts, *best) if part)
 
@@ -187,12 +204,28 @@ def shown_alone(found: Mapping[str, Results]) -> str:
     """The comparisons that single studies have settled, a line each; empty as long as there is none."""
     return "\n".join(
         f"- {tested.contrast.asks} {verdict_text(tested).capitalize()}: probability {probability_text(tested)}, "
-        f"gain {gain_text(tested)}, p = {tested.corrected:.2g} (`{name}`)."
+        f"gain {gain_text(tested)}, p = {tested.corrected:.2g} (`{name}`).{_qualified(found, name, tested)}"
         for name, results in found.items()
         if results.whole
         for tested in results.tested
         if tested.shown
     )
+
+
+def _qualified(found: Mapping[str, Results], name: str, tested: Tested) -> str:
+    """What to weigh it against: itself without the seeds that made one ask, and the same arms in other studies."""
+    told = []
+    new = found[name].without_seen(tested)
+    if new is not None:
+        told.append(f" Without the runs that raised the question: {short_text(new)}.")
+    told += [
+        f" In `{other}`: {short_text(one)}."
+        for other, results in found.items()
+        if other != name
+        for one in results.tested
+        if one.contrast.compared == tested.contrast.compared
+    ]
+    return "".join(told)
 
 
 def in_full(found: Findings, link: str, assets: str) -> str:

@@ -5,7 +5,6 @@ games, and of PER too; its runs and PER's are taken from there.
 """
 
 from pser.studies import arms
-from pser.studies.advice import Advice
 from pser.studies.minatar import STUDY as MINATAR
 from pser.studies.study import Contrast, Study
 
@@ -13,22 +12,11 @@ PSER_WITH_CURRENTTD = Contrast(
     arm="pser-currenttd",
     against="per",
     asks="Is PSER with CurrentTD better than PER?",
-    advice=Advice(
-        if_yes="Take PSER with CurrentTD before PER: `pser.PSER()`, where each new transition enters with its own TD "
-        "error. It costs a forward pass a step.",
-        if_reverse="Take PER before PSER with CurrentTD.",
-        if_level="Of PSER with CurrentTD and PER take `pser.PER()`, the simpler.",
-    ),
 )
 DECAY_WITH_CURRENTTD = Contrast(
     arm="pser-currenttd",
     against="per-eta-currenttd",
     asks="Does decay add anything to CurrentTD with η?",
-    advice=Advice(
-        if_yes="With CurrentTD and η leave decay on: it has a part of its own in the gain.",
-        if_reverse="With CurrentTD and η turn decay off: `window=0`.",
-        if_level="How much of PSER with CurrentTD is decay is not known: with `window=0` it may do as well.",
-    ),
 )
 STUDY = Study(
     name="insertion",
@@ -46,4 +34,5 @@ STUDY = Study(
     stopping="after 3 seeds (5 on Freeway); declared when `minatar` had one seed of every arm, and `pser-currenttd` "
     "was ahead there",
     core_hours=2,
+    seen_seeds=1,
 )

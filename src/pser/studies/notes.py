@@ -8,7 +8,7 @@ from pser.studies.study import Study
 
 def notes_of(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Record]) -> list[str]:
     """What the records of a study (`own`, of all that lie in its folder) may mislead about."""
-    notes = []
+    notes = list(study.remarks)
     if len(own) < len(all_of):
         notes.append(f"{len(all_of) - len(own)} records are of arms or games that are not declared: left out")
     if told := _made_differently(study, own.values()):
@@ -22,11 +22,29 @@ def notes_of(study: Study, own: Mapping[str, Record], all_of: Mapping[str, Recor
             f"{shared} runs with the same settings were made for {', '.join(f'`{name}`' for name in origins)}, and "
             "their cost is counted there"
         )
-    changed = sorted({difference for record in own.values() for difference in _differences(study, record)})
-    if changed:
-        notes.append(f"some runs had other settings than are declared now: {', '.join(changed)}")
+    if told := changed_settings(study, own.values()):
+        notes.append(told)
+    if added := len(own.keys() - {run.path for run in study.runs(all_of)}):
+        notes.append(
+            f"{_runs(added)} more than are declared, and the tests count them: a study that is prolonged until it "
+            "shows something shows too much"
+        )
     notes += [note for pair in _compared(study) if (note := _same_runs(*pair, own.values()))]
     return notes
+
+
+def changed_settings(study: Study, records: Iterable[Record]) -> str:
+    """How many runs had other settings than are declared now, and which; empty if none."""
+    own = [record for record in records if study.declares(record.env, record.arm)]
+    differences = [found for record in own if (found := _differences(study, record))]
+    if not differences:
+        return ""
+    named = sorted({difference for found in differences for difference in found})
+    return f"{_runs(len(differences))} had other settings than are declared now: {', '.join(named)}"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _compared(study: Study) -> list[tuple[str, str]]:
@@ -100,7 +118,7 @@ def _differences(study: Study, record: Record) -> list[str]:
     declared = flatten(to_json(study.settings_of(Planned(game, arm, record.seed))))
     made = flatten(record.settings)
     return [
-        f"{key.rpartition('.')[2]} of {arm.name}"
+        f"{key.rpartition('.')[2]} of {arm.name} was {made[key]}, now {value}"
         for key, value in declared.items()
         if key in made and made[key] != value and key != "game.env"
     ]

@@ -78,11 +78,21 @@ def read_record(path: Path) -> Record:
         plain = json.loads(path.read_text())
         if plain.pop("format") != FORMAT:
             raise ValueError
-        return Record(**plain)
+        record = Record(**plain)
+        _check(record)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise PserError(
             f"{path} is not a study's record of format {FORMAT}: restore it, or delete it"
         ) from None
+    return record
+
+
+def _check(record: Record) -> None:
+    """Raise if the curve, from which all else follows, is not one of finite numbers."""
+    if not record.curve or not all(math.isfinite(value) for point in record.curve for value in point):
+        raise ValueError
+    if not (record.cpu_seconds is None or math.isfinite(record.cpu_seconds)) or record.final["frames"] < 1:
+        raise ValueError
 
 
 def record_of(folder: Path, *, study: str, arm: str) -> Record:

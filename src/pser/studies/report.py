@@ -13,7 +13,7 @@ from pser.studies.results import Results, Tested
 from pser.studies.sources import source_table
 from pser.studies.standing import STANDING, standing_table
 from pser.studies.study import Arm, Contrast, Game
-from pser.studies.telling import answer, gain_text, probability_text, shown_from_text
+from pser.studies.telling import answer, gain_text, probability_text, shown_from_text, without_seen
 
 
 def write_report(results: Results, folder: Path) -> Path:
@@ -66,6 +66,7 @@ def render(results: Results, figures: list[str]) -> str:
         answer(results),
         *([study.tell(results).details] if study.tell and results.records else []),
         *([tested_table(results)] if study.contrasts else []),
+        *([told] if (told := without_seen(results)) else []),
         *([advice] if results.whole and (advice := what_to_take(results.tested)) else []),
         _method(results),
         "## To keep in mind",
@@ -115,9 +116,10 @@ SOURCES = (
 
 def progress(results: Results) -> str:
     """How much of the study is there, and what it cost."""
-    done, planned = len(results.records), results.planned
-    runs = f"All {planned} runs" if results.whole else f"{done} of {planned} runs so far"
-    return f"{runs}, {results.core_hours:.1f} core-hours."
+    planned = results.planned
+    runs = f"All {planned} runs" if results.whole else f"{results.done} of {planned} runs so far"
+    added = f" and {results.added} more than are declared" if results.added else ""
+    return f"{runs}{added}, {results.core_hours:.1f} core-hours."
 
 
 def tested_table(results: Results) -> str:

@@ -91,14 +91,27 @@ class Results:
     study: Study
     records: Mapping[str, Record]
     planned: int
+    done: int
+    """How many of the planned runs are there."""
     cells: Cells
     tested: tuple[Tested, ...]
+    unseen: tuple[Tested, ...]
+    """The same without the seeds that had been seen when the study was declared; empty if there were none."""
     notes: tuple[str, ...]
 
     @property
     def whole(self) -> bool:
         """Whether every planned run is there."""
-        return len(self.records) >= self.planned
+        return self.done == self.planned
+
+    @property
+    def added(self) -> int:
+        """Runs beyond those that are planned."""
+        return len(self.records) - self.done
+
+    def without_seen(self, tested: Tested) -> Tested | None:
+        """The comparison without the seeds that had been seen before; None if there were none."""
+        return next((one for one in self.unseen if one.contrast == tested.contrast), None)
 
     @property
     def core_hours(self) -> float:
@@ -111,17 +124,21 @@ def own_core_hours(records: Iterable[Record]) -> float:
     return sum(record.cpu_seconds or 0.0 for record in records if record.shared_from is None) / 3600
 
 
-def results_of(study: Study, records: Mapping[str, Record], seeds: int | None = None) -> Results:
+def results_of(study: Study, records: Mapping[str, Record]) -> Results:
     """Measure and test what is there."""
-    planned = study.runs(records, seeds)
-    own = {path: record for path, record in records.items() if _is_of(record, study)}
+    planned = {run.path for run in study.runs(records)}
+    own = {path: record for path, record in records.items() if study.declares(record.env, record.arm)}
     cells = cells_of(study, study.measure, own.values())
+    new = study.first_seed + study.seen_seeds
+    unseen = cells_of(study, study.measure, (record for record in own.values() if record.seed >= new))
     return Results(
         study=study,
         records=own,
         planned=len(planned),
+        done=len(planned & own.keys()),
         cells=cells,
         tested=tuple(_tested(study, cells)),
+        unseen=tuple(_tested(study, unseen)) if study.seen_seeds else (),
         notes=tuple(notes_of(study, own, records)),
     )
 
@@ -130,10 +147,6 @@ def cells_otherwise(results: Results) -> Cells | None:
     """The runs by another measure than the declared one; None where there is no other."""
     study, other = results.study, OTHERWISE.get(results.study.measure.name)
     return None if other is None else cells_of(study, other, results.records.values())
-
-
-def _is_of(record: Record, study: Study) -> bool:
-    return record.arm in {arm.name for arm in study.arms} and study.game_of(record.env) is not None
 
 
 def _tested(study: Study, cells: Cells) -> list[Tested]:
@@ -150,7 +163,7 @@ def _tested(study: Study, cells: Cells) -> list[Tested]:
         )
         for contrast in study.contrasts
     ]
-    return correct([tested for tested in probed if tested is not None])
+    return correct([tested for tested in probed if tested is not None], of=len(study.contrasts))
 
 
 def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generator) -> Tested | None:
@@ -184,10 +197,11 @@ def _gain(strata: Sequence[Stratum]) -> Estimate | None:
     return gain_interval(xs, ys, scales, rng, resamples=RESAMPLES, left_out=LEFT_OUT)
 
 
-def correct(tested: Sequence[Tested]) -> list[Tested]:
-    """The same with p-values corrected for being looked at together (Holm)."""
-    corrected = holm([one.p_value for one in tested])
+def correct(tested: Sequence[Tested], of: int) -> list[Tested]:
+    """The same with p-values corrected (Holm) for all comparisons that are declared, of which some may lack runs."""
+    untested = [1.0] * (of - len(tested))
+    corrected = holm([*(one.p_value for one in tested), *untested])
     return [
-        replace(one, corrected=after, together=len(tested))
-        for one, after in zip(tested, corrected, strict=True)
+        replace(one, corrected=after, together=of)
+        for one, after in zip(tested, corrected[: len(tested)], strict=True)
     ]

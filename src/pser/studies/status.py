@@ -5,6 +5,7 @@ from statistics import median
 
 from pser.records.folder import RunFolder
 from pser.studies.conduct import Place, likeness, likeness_of, read_records
+from pser.studies.notes import changed_settings
 from pser.studies.record import Record
 from pser.studies.report import short_name
 from pser.studies.results import own_core_hours
@@ -26,6 +27,8 @@ def status_lines(study: Study, place: Place, seeds: int | None = None) -> Iterat
     to_go = f", at most about {left:.1f} to go" if left else ""
     done = len(planned) - len(missing)
     yield f"{done} of {len(planned)} runs so far, {spent:.1f} core-hours spent on what is kept{to_go}"
+    if told := changed_settings(study, records.values()):
+        yield f"note: {told}"
 
 
 def overview_lines(studies: Sequence[tuple[Study, Place]]) -> Iterator[str]:

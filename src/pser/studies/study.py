@@ -123,6 +123,11 @@ class Study:
     """What must come to pass for it to be run at all; empty: nothing."""
     core_hours: float
     """About what all its runs take."""
+    seen_seeds: int = 0
+    """How many seeds of its own runs had been seen when it was declared, and made one ask: what it shows is told
+    without them as well."""
+    remarks: tuple[str, ...] = ()
+    """What a reader has to know that the records cannot tell, such as runs that were not kept, and why."""
     best_other_seeds: int | None = None
     """Seeds of one arm more: of those without a number of their own, the one that ranks highest once all of the
     study's seeds are there; None: no arm is chosen."""
@@ -153,6 +158,10 @@ class Study:
         if not names or not self.games or self.seeds < 1 or self.first_seed < 0:
             raise PserError(
                 f"a study needs an arm, a game and seeds from 0 on, {self.name} lacks one: declare it"
+            )
+        if not 0 <= self.seen_seeds < self.seeds:
+            raise PserError(
+                f"some of a study's {self.seeds} seeds must be new, got seen_seeds={self.seen_seeds}: lower it"
             )
 
     def runs(self, records: "Mapping[str, Record]", seeds: int | None = None) -> Sequence[Planned]:
@@ -209,6 +218,10 @@ class Study:
     def game_of(self, env: str) -> Game | None:
         """The study's game of that name, however it is spelled; None if it has none."""
         return next((game for game in self.games if game.env.casefold() == env.casefold()), None)
+
+    def declares(self, env: str, arm: str) -> bool:
+        """Whether a run of this arm on this game belongs to the study."""
+        return arm in {declared.name for declared in self.arms} and self.game_of(env) is not None
 
     def budget_frames(self, game: Game) -> int:
         """Frames of one run of the game."""

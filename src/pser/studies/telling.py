@@ -73,6 +73,27 @@ def sentence(tested: Tested) -> str:
     return f"No difference shown: {told} ({scope}); {could_show(tested)}."
 
 
+def without_seen(results: Results) -> str:
+    """The comparisons without the seeds that had been seen when the study was declared; empty if there were none."""
+    if not results.unseen:
+        return ""
+    seeds = results.study.seen_seeds
+    which = "the first seed" if seeds == 1 else f"the first {seeds} seeds"
+    told = "; ".join(
+        f"*{tested.contrast.asks}* {verdict_text(tested).capitalize()}: {short_text(tested)}"
+        for tested in results.unseen
+    )
+    return (
+        f"When this study was declared, {which} of arms that it compares had been seen, and raised the question. "
+        f"Without {which} of every game: {told}."
+    )
+
+
+def short_text(tested: Tested) -> str:
+    """Probability and certainty, in few words."""
+    return f"probability {probability_text(tested)}, p = {tested.corrected:.2g}"
+
+
 def verdict_text(tested: Tested) -> str:
     """Yes, no, or what is not known, in few words."""
     return {"higher": "yes", "lower": "no, the reverse", "too few runs": "not known yet"}.get(
