@@ -4,6 +4,10 @@ import re
 
 import pytest
 
+import pser
+from pser.analysis.anatomy.arithmetic import Surprises
+from pser.analysis.anatomy.page import Case
+from pser.analysis.anatomy.text import evenness_text
 from pser.cli import main
 
 
@@ -43,7 +47,32 @@ def test_it_takes_the_settings_and_errors_of_a_run_and_shows_what_it_recorded(ru
     assert sum(shares_in(recorded).values()) == pytest.approx(1.0, abs=0.002)
 
 
-@pytest.mark.parametrize("flags", [["--td-median", "0"], ["--run", "nowhere"], ["--eta", "2"]])
+@pytest.mark.parametrize(
+    ("window", "told"), [("2", "felt 2.0 steps back"), ("50", "felt 3.1 steps back"), ("0", "")]
+)
+def test_decay_is_felt_no_further_back_than_the_window(window, told, capsys):
+    assert main(["anatomy", "--window", window]) == 0
+    printed = capsys.readouterr().out
+    assert told in printed
+    assert ("steps back" in printed) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"), [(0.1, "rota"), (0.7, "more even"), (0.99, "as by chance"), (1.5, "less even")]
+)
+def test_replays_are_called_even_only_if_they_are(ratio, told):
+    assert told in evenness_text(ratio)
+
+
+def test_what_uniform_replay_holds_is_not_predicted():
+    assert Case("uniform", pser.Uniform()).predicted(Surprises()) is None
+    assert Case("PER", pser.PER()).predicted(Surprises()) == pytest.approx(1 / 8, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--td-median", "0"], ["--run", "nowhere"], ["--eta", "2"], ["--run", "nowhere", "--eta", "0"]],
+)
 def test_mistakes_end_with_one_line(flags, capsys):
     assert main(["anatomy", *flags]) == 2
     assert capsys.readouterr().err.startswith("pser: ")

@@ -6,7 +6,8 @@ $ pser anatomy --page docs/anatomy.md         # the page of the documentation, w
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,9 +45,16 @@ class Settings:
     """Write the documentation's page here, its figures into assets/ beside it."""
 
     def __post_init__(self) -> None:
+        if self.run is not None and (named := sorted(self._given() - {"run", "page"})):
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in named)
+            raise PserError(f"--run takes its settings from the run, got {flags} as well: leave that out")
         for name in ("td_median", "td_spread", "batch_size", "update_period_steps"):
             if getattr(self, name) <= 0:
                 raise PserError(f"{name} must be above 0, got {getattr(self, name)}: raise it")
+
+    def _given(self) -> set[str]:
+        """The settings that are not at their defaults."""
+        return {field.name for field in fields(self) if getattr(self, field.name) != field.default}
 
 
 def run(settings: Settings) -> None:
@@ -54,6 +62,7 @@ def run(settings: Settings) -> None:
     from pser.analysis.anatomy.arithmetic import Surprises, decay_reach, replays_a_life
     from pser.analysis.anatomy.page import Case, measure
     from pser.analysis.anatomy.text import bars, lines_of, recorded_shares
+    from pser.memory.prioritization import PSER
 
     if settings.page is not None:
         _write_page(settings.page)
@@ -76,9 +85,18 @@ def run(settings: Settings) -> None:
     print("\n".join(lines_of(row)))
     if recorded:
         print("\n".join(bars(f"as recorded by {settings.run}, at its end", recorded)))
-    if case.initial == "max" and case.eta > 0:
-        rho = getattr(case.prioritization, "rho", 0.0)
-        whole, tenth = (decay_reach(size, case.eta, rho, case.replays) for size in (1.0, 0.1))
+    rule = case.prioritization
+    if (
+        isinstance(rule, PSER)
+        and case.initial == "max"
+        and case.eta > 0
+        and rule.rho > 0
+        and rule.window != 0
+    ):
+        window = rule.window if isinstance(rule.window, int) else inf
+        whole, tenth = (
+            min(decay_reach(size, case.eta, rule.rho, case.replays), window) for size in (1.0, 0.1)
+        )
         print(
             f"at the end of a life decay is felt {whole:.1f} steps back from the largest surprise, "
             f"{tenth:.1f} from a tenth of it"

@@ -1,6 +1,7 @@
 """What are the priorities made of, on the paper's own ground? Atari with the paper's settings, shortened."""
 
 from pser.studies.arms import PER, PSER
+from pser.studies.report import short_name
 from pser.studies.results import Results
 from pser.studies.sources import SHARES, mean_share
 from pser.studies.study import Game, Study
@@ -14,7 +15,14 @@ def tell(results: Results) -> Told:
     if not known:
         return Told("Not known yet: no run of PSER has recorded its sources.")
     listed = ", ".join(f"{source} {100 * share:.1f}%" for source, share in known.items())
-    return Told(f"PSER's sampling mass at the end of the runs, mean over the games: {listed}.")
+    games = [short_name(record.env) for record in results.records.values() if record.arm == "pser"]
+    over = ", ".join(dict.fromkeys(games))
+    few = (
+        f" ({len(set(games))} of {len(results.study.games)} games)"
+        if len(set(games)) < len(results.study.games)
+        else ""
+    )
+    return Told(f"PSER's sampling mass at the end of the runs on {over}{few}: {listed}.")
 
 
 STUDY = Study(

@@ -80,7 +80,7 @@ def decay_reach(surprise: float, eta: float, rho: float, replays: float) -> floa
     """
     if rho <= 0.0 or surprise <= 0.0:
         return 0.0
-    if eta <= 0.0:
+    if eta <= 0.0 or rho >= 1.0:
         return math.inf
     return max(0.0, (replays * math.log(1.0 / eta) - math.log(1.0 / surprise)) / math.log(1.0 / rho))
 

@@ -12,7 +12,7 @@ from pser.analysis.anatomy.arithmetic import (
 )
 from pser.analysis.anatomy.simulation import Anatomy, Set, simulate
 from pser.analysis.markdown import table
-from pser.memory.prioritization import PSER, Prioritization
+from pser.memory.prioritization import PER, PSER, Prioritization
 
 REPLAYS = 8.0
 """The paper's K: batches of 32, one per 4 steps."""
@@ -34,8 +34,9 @@ class Case:
         return rule.eta if isinstance(rule, PSER) and rule.retain == "all" else 0.0
 
     def predicted(self, surprises: Surprises) -> float | None:
-        """Share ruled by insertion, by the arithmetic; None for CurrentTD, where nothing is inserted at p_max."""
-        if self.initial == "td":
+        """Share ruled by insertion, by the arithmetic; None where that does not hold: for CurrentTD, where nothing is
+        inserted at p_max, and for rules that are neither PER nor PSER."""
+        if self.initial == "td" or not isinstance(self.prioritization, PER | PSER):
             return None
         return shrinking_insertion_share(surprises, self.eta, self.replays)
 

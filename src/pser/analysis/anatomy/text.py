@@ -35,15 +35,27 @@ def bars(title: str, shares: Mapping[str, float]) -> list[str]:
     ]
 
 
+def evenness_text(ratio: float) -> str:
+    """Whether replays are dealt out more evenly than draws by chance would do, whose counts have the ratio 1."""
+    if ratio < 0.5:
+        return "far more even than chance: a rota"
+    return (
+        "more even than chance"
+        if ratio < 0.9
+        else "as by chance"
+        if ratio <= 1.1
+        else "less even than chance"
+    )
+
+
 def lines_of(row: Row) -> list[str]:
     """One case: its mass by source, and how its replays are spread."""
     _, predicted, found = row
     told = "" if predicted is None else f" ({predicted:.1%} predicted)"
-    evenness = "more even than chance: a rota" if found.evenness < 1 else "1 is chance"
     return [
         *bars("sampling mass by source, simulated", shares_of_row(row)),
         f"insertion and its retention hold {found.from_insertion:.1%}{told}",
         f"effective samples: {found.effective_samples:.0%} of the memory",
-        f"replay counts, variance / mean: {found.evenness:.2f} ({evenness})",
+        f"replay counts, variance / mean: {found.evenness:.2f} ({evenness_text(found.evenness)})",
         f"steps before a reward are replayed {found.near_rewards:.2f} times as often as others",
     ]
