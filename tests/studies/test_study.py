@@ -6,7 +6,7 @@ from pser.errors import PserError
 from pser.learner.family import PARTS, parts_of
 from pser.learner.presets import preset_settings
 from pser.studies.catalogue import NAMES, find_study
-from pser.studies.declaration import declaration
+from pser.studies.declaration import declaration, played
 from pser.studies.figures import looks
 from pser.studies.report import shown_games
 from pser.studies.results import results_of
@@ -191,3 +191,18 @@ def test_games_without_runs_have_no_panel():
     only = {path: one for path, one in made.items() if one.env == first}
     assert [game.env for game in shown_games(results_of(study, only))] == [first]
     assert shown_games(results_of(study, {})) == list(study.games)
+
+
+def test_a_study_says_how_its_games_are_played():
+    arms = (
+        Arm(
+            name="a",
+            about="a",
+            settings={"batch_size": 8, "update_period_steps": 4, "beta": 0.3, "beta_end": 0.3},
+        ),
+        Arm(name="b", about="b", settings={"batch_size": 8, "update_period_steps": 1}),
+    )
+    assert played(small_study(arms=arms, contrasts=())) == (
+        "environments 4, batch 8, steps an update 4 or 1, replays of a transition 2 or 8, capacity 100, "
+        "β 0.3 or 0.4 → 1"
+    )

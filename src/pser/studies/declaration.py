@@ -1,10 +1,13 @@
 """What a study declares, in words: printed before it is run, and at the head of its report."""
 
 from collections import Counter
+from collections.abc import Callable
 
+from pser.analysis.anatomy.arithmetic import replays_a_life
 from pser.analysis.statistics.power import smallest_shown
+from pser.learner.settings import TrainSettings
 from pser.studies.results import SHOWN
-from pser.studies.study import Contrast, Study
+from pser.studies.study import Contrast, Planned, Study
 
 TEST = (
     "permutation test of the probability of improvement, runs shuffled between the two arms within each game, "
@@ -24,12 +27,39 @@ POWER = (
 )
 
 
+SETTINGS: dict[str, Callable[[TrainSettings], str]] = {
+    "environments": lambda one: f"{one.game.num_envs}",
+    "batch": lambda one: f"{one.agent.batch_size}",
+    "steps an update": lambda one: f"{one.agent.update_period_steps}",
+    "replays of a transition": lambda one: (
+        f"{replays_a_life(one.agent.batch_size, one.agent.update_period_steps):g}"
+    ),
+    "capacity": lambda one: f"{one.replay.capacity:,}",
+    "β": lambda one: (
+        f"{one.replay.beta:g}"
+        + (f" → {one.replay.beta_end:g}" if one.replay.beta_end != one.replay.beta else "")
+    ),
+}
+"""What sets studies of the same games apart → how it reads."""
+
+
+def played(study: Study) -> str:
+    """How its games are played and replayed; where arms or games differ in that, all values."""
+    made = [
+        study.settings_of(Planned(game, arm, study.first_seed)) for game in study.games for arm in study.arms
+    ]
+    return ", ".join(
+        f"{name} {' or '.join(dict.fromkeys(read(one) for one in made))}" for name, read in SETTINGS.items()
+    )
+
+
 def declaration(study: Study) -> str:
     """All of it, as plain text."""
     width = max(len(arm.name) for arm in study.arms)
     lines = [
         f"{study.name}: {study.question}",
         f"  runs      {len(study.runs({}))}, about {study.core_hours:g} core-hours",
+        f"  played    {played(study)}",
         f"  measure   {study.measure.about}",
         *(f"  test      {test}" for test in _tests(study)),
         *([f"  can show  {_can_show(study)}"] if study.contrasts else []),

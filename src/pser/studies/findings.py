@@ -11,7 +11,7 @@ from pser.studies.advice import what_to_take
 from pser.studies.by_mass import Beside, beside_each_other, caveat, mass_table
 from pser.studies.catalogue import NAMES, find_study
 from pser.studies.conduct import read_records
-from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
+from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST, played
 from pser.studies.pooled import otherwise, pooled, pooled_note, pooled_table, unfinished
 from pser.studies.report import measure_table, progress, take_off_table, write_report
 from pser.studies.results import Results, Tested, results_of
@@ -128,7 +128,10 @@ def _section(name: str, results: Results) -> str:
     study = results.study
     parts = [f"## {name}", f"**{study.question}** {answer(results)}"]
     tests = f" Test: {study.tests}." if study.tests else ""
-    parts.append(f"{progress(results)} Measure: {study.measure.about}.{tests} Stopping rule: {study.rule}.")
+    parts.append(
+        f"{progress(results)} Played with: {played(study)}. Measure: {study.measure.about}.{tests} "
+        f"Stopping rule: {study.rule}."
+    )
     told = {tested.contrast: sentence(tested) for tested in results.tested}
     if study.contrasts and results.records:
         parts.append(

@@ -8,7 +8,7 @@ from pser.analysis.markdown import table
 from pser.files.atomic import write_text
 from pser.studies.advice import what_to_take
 from pser.studies.cells import Cell
-from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST
+from pser.studies.declaration import GAIN, INTERVAL, POWER, TEST, played
 from pser.studies.results import Results, Tested
 from pser.studies.sources import source_table
 from pser.studies.standing import STANDING, standing_table
@@ -94,7 +94,7 @@ def render(results: Results, figures: list[str]) -> str:
 def _method(results: Results) -> str:
     """How the numbers were made."""
     study = results.study
-    parts = [f"*Measure*: {study.measure.about}."]
+    parts = [f"*Played with*: {played(study)}.", f"*Measure*: {study.measure.about}."]
     if study.contrasts:
         parts.append(
             f"*Test*: {TEST}. *Probability*: that a run of the first arm scores higher than one of the second on the "
