@@ -162,10 +162,26 @@ def test_a_file_of_ones_own_declares_a_study(tmp_path):
     path.write_text("STUDY = 1\n")
     with pytest.raises(PserError, match="must declare STUDY"):
         find_study(str(path))
+    path.write_text("STUDY = small_study(\n")
+    with pytest.raises(PserError, match="is not Python, line 1: "):
+        find_study(str(path))
     with pytest.raises(PserError, match="no file"):
         find_study(str(tmp_path / "other.py"))
     with pytest.raises(PserError, match="no study 'other'"):
         find_study("other")
+
+
+@pytest.mark.parametrize(("setting", "told"), [("'eta': 1.5", "eta"), ("'capacity': 0", "capacity")])
+def test_a_study_with_a_bad_setting_in_any_arm_is_refused_by_its_name(tmp_path, setting, told):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from tests.studies.synthetic import Arm, small_study\n"
+        f"bad = Arm(name='bad', about='?', settings={{'replay': 'pser', {setting}}})\n"
+        "study = small_study(name='mine')\n"
+        "STUDY = small_study(name='mine', arms=(*study.arms, bad))\n"
+    )
+    with pytest.raises(PserError, match=f"'bad' on gym:CartPole-v1 of the study 'mine': .*{told}"):
+        find_study(str(path))
 
 
 def test_the_rainbow_that_is_studied_is_the_presets():

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from pser.errors import PserError
-from pser.studies.study import Study
+from pser.studies.study import Planned, Study
 
 NAMES = (
     "check",
@@ -47,10 +47,24 @@ def _from_file(path: Path) -> Study:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise PserError(f"{path} is not Python, line {error.lineno}: {error.msg}") from None
     study = getattr(module, "STUDY", None)
     if not isinstance(study, Study):
         raise PserError(
             f"{path} must declare STUDY = pser.studies.study.Study(...), got {study!r}: see docs/studies.md"
         )
+    for game in study.games:
+        for arm in study.arms:
+            _refuse_bad_settings(study, Planned(game, arm, study.first_seed))
     return study
+
+
+def _refuse_bad_settings(study: Study, run: Planned) -> None:
+    """Raise with the name of the run if there is no training with its settings."""
+    try:
+        study.settings_of(run)
+    except PserError as error:
+        raise PserError(f"{run.arm.name!r} on {run.game.env} of the study {study.name!r}: {error}") from None
