@@ -2,6 +2,7 @@
 
 from pser.learner.presets import LONGER_STEPS_ON_MINATAR
 from pser.studies import arms
+from pser.studies.advice import Advice
 from pser.studies.study import Contrast, Game, Study
 
 FAST = {
@@ -79,6 +80,12 @@ STUDY = Study(
             arm="pser-loss-decayed",
             against="pser-loss",
             asks="Is it better to retain only what came by decay?",
+            advice=Advice(
+                if_yes='Where η keeps a share, let it be of what came by decay only: `pser.PSER(retain="decayed")`.',
+                if_reverse='Where η keeps a share, let it be of every priority, as in the paper: `retain="all"`.',
+                if_level='Whether η keeps a share of all or of what came by decay only is left to you: `retain="all"` '
+                "is the paper's.",
+            ),
         ),
     ),
     stopping="after 3 seeds of all arms and 5 of uniform, per, per-loss, pser and the other arm with the highest mean "
