@@ -1,6 +1,7 @@
 """Every kin trains, and goes on from a checkpoint as if nothing had happened."""
 
 import contextlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pser
 from pser.errors import PserError
 from pser.learner.events import CheckpointDue
 from pser.learner.games import training_game
+from pser.learner.kin.introspective import IntrospectiveReplay
 from pser.learner.loop import Trainer
 from pser.learner.presets import classic
 from pser.learner.replay import Experience
@@ -91,19 +93,75 @@ def test_a_reward_starts_with_the_high_priority():
         assert replay.memory.priorities([0, 1]).tolist() == [0.5, 2.0]
 
 
-def test_the_pivot_is_the_largest_surprise_and_of_the_unknown_the_newest():
-    settings, rng = settings_of("ier", capacity=16, batch_size=4), np.random.default_rng(0)
+def surprise_of(agent, row, action, reward, next_row):
+    """|δ| of one step, from the Q values."""
+    target = reward + agent.settings.gamma * agent.q_values(next_row[None]).max()
+    return abs(float(target - agent.q_values(row[None])[0, action]))
+
+
+@pytest.mark.parametrize("pivots", [1, 5, 40])
+def test_pivots_are_the_largest_surprises_as_found_last_and_of_equals_the_newest(pivots):
+    settings, rng = settings_of("ier", capacity=16, batch_size=4, pivots=pivots), np.random.default_rng(0)
     with contextlib.closing(training_game(settings)) as game:
         replay = trainer_of(settings, game).replay
-        known = {}
-        rows, no = np.zeros((2, 4), np.float32), np.zeros(2, bool)
-        for _ in range(30):
-            replay.add(Experience(rows, np.zeros(2, np.int64), np.zeros(2), rows, no, no))
+        known, slow, ages, no = {}, [], set(), np.zeros(2, bool)
+        for _ in range(60):
+            rows, following = rng.normal(size=(2, 2, 4)).astype(np.float32)
+            action, reward = rng.integers(2, size=2), rng.normal(size=2)
+            first = replay.memory.index.next_id
+            replay.add(Experience(rows, action, reward, following, no, no))
+            for env in range(2):
+                known[first + env] = surprise_of(
+                    replay.agent, rows[env], action[env], reward[env], following[env]
+                )
             alive = range(replay.memory.index.oldest_id, replay.memory.index.next_id)
             for _ in range(3):
-                slow = max(alive, key=lambda id_: (known.get(id_, np.inf), id_))
+                slow = [id_ for id_ in slow if id_ in alive]
+                slow = slow or sorted(alive, key=lambda id_: (-known[id_], -id_))[:pivots]
                 batch = replay.draw(4, 0.5)
-                assert batch.ids[0] == slow
-                found = rng.normal(size=len(batch.ids)).astype(np.float32)
+                assert batch.ids[0] == slow[0]
+                ages.add(alive[-1] - slow.pop(0))
+                found = rng.integers(-9, 9, size=len(batch.ids)).astype(np.float32) / 4.0
                 replay.learned(batch, found)
                 known |= dict(zip(batch.ids.tolist(), np.abs(found).astype(float).tolist(), strict=True))
+        assert len(ages) > 8
+
+
+def test_introspective_replay_learns_from_every_environment_and_looks_back():
+    settings = settings_of("ier", num_envs=8, capacity=1000, budget_frames=2000, update_period_steps=4)
+    with contextlib.closing(training_game(settings)) as game:
+        trainer = trainer_of(settings, game)
+        draw, pivots, ages = trainer.replay.draw, [], []
+
+        def watched(batch_size, beta):
+            batch = draw(batch_size, beta)
+            pivots.append(int(batch.ids[0]))
+            ages.append(trainer.memory.index.next_id - 1 - pivots[-1])
+            return batch
+
+        trainer.replay.draw = watched
+        for _ in trainer.train():
+            pass
+    shares = np.bincount(np.array(pivots) % 8, minlength=8) / len(pivots)
+    assert shares.min() > 0.02
+    assert len(set(pivots)) > len(pivots) / 8
+    assert np.median(ages) > 80  # ten steps of every environment
+
+
+def test_no_pivot_is_gone_where_frames_run_out_before_the_capacity_does():
+    settings = settings_of("ier", capacity=60, num_envs=1)
+    game = SimpleNamespace(observation=pser.Frames((2, 2), stack=4), num_envs=1)
+    agent = SimpleNamespace(new_priorities=lambda *_: np.ones(1, np.float32))
+    replay = IntrospectiveReplay(settings, game, agent)
+    frames = np.arange(1200, dtype=np.uint32).astype(np.uint8).repeat(4).reshape(-1, 2, 2)
+    no = np.zeros(1, bool)
+    for episode in range(150):
+        seen = frames[7 * episode :]
+        for t in range(3):
+            step = (np.zeros(1, np.int64), np.zeros(1), seen[t + 1 : t + 5][None], np.array([t == 2]), no)
+            replay.add(Experience(seen[t : t + 4][None], *step))
+    assert len(replay.memory) < 60
+    for _ in range(100):
+        batch = replay.draw(8, 0.5)
+        assert len(batch.ids)
+        replay.learned(batch, np.full(len(batch.ids), 0.01, np.float32))

@@ -53,7 +53,14 @@ class BackwardUpdate:
 
 @dataclass(frozen=True, kw_only=True)
 class Introspective:
-    """Batches that run backward from the largest surprise; there is nothing to set."""
+    """Batches that run backward from the largest surprises."""
+
+    pivots: int = 32
+    """Transitions that one look at the surprises chooses, each for one batch; 1 looks before every batch."""
+
+    def __post_init__(self) -> None:
+        value = self.pivots
+        require(is_whole(value) and value >= 1, "pivots must be at least 1", value, "raise it")
 
 
 @dataclass(frozen=True, kw_only=True)
