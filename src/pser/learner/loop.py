@@ -86,7 +86,7 @@ class Trainer(Course):
         self.replay.set_state(state.get("replay", {}), memory)  # earlier checkpoints have none
         np.copyto(self.observation, self.game.set_state(state["game"]))
         if not self.game.exact_state:
-            self.memory.end_episodes()  # the game starts afresh: no transition, no decay across the gap
+            self.replay.end_episodes()  # the game starts afresh
 
 
 def observation_shape(spec: "pser.Array | pser.Frames") -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What the loop asks of a replay: keep a step, give a batch, hear what was learned. The seam for replay rules.
+"""What the loop asks of a replay: keep a step, give a batch, hear what was learned, end episodes. The seam for rules.
 
 A rule of one's own is one file: settings, a class derived from `MemoryReplay`, and its line in `STRATEGIES`.
 """
@@ -51,6 +51,10 @@ class MemoryReplay:
         if self.settings.replay.starts_with_td:
             td_error = self.agent.new_priorities(*step[:5])
         self.memory.add(*step, td_error=td_error)
+
+    def end_episodes(self) -> None:
+        """Nothing follows on what the environments did last: no transition, no decay across the gap."""
+        self.memory.end_episodes()
 
     def draw(self, batch_size: int, beta: float) -> "pser.Batch":
         """A batch to learn from. Its targets are reward + discount·Q(next_observation)."""

@@ -34,6 +34,7 @@ def test_the_last_target_is_fully_reliable_and_omega_zero_is_per():
 STEP = st.tuples(
     st.tuples(st.booleans(), st.booleans()),
     st.lists(st.tuples(st.integers(0, 30), st.floats(0, 5)), max_size=4),
+    st.booleans(),
 )
 
 
@@ -43,7 +44,10 @@ def test_every_stored_priority_is_that_of_its_episode_now(capacity, steps):
     rule, episodes = ReaPER(), Episodes(2, capacity)
     sizes, episode_of, running, next_number = {}, {}, [0, 1], 2
     held = {}
-    for number, (ended, updates) in enumerate(steps):
+    for number, (ended, updates, afresh) in enumerate(steps):
+        if afresh:
+            episodes.end()
+            running, next_number = [next_number, next_number + 1], next_number + 2
         ids = [2 * number, 2 * number + 1]
         episodes.add(ids, 1.0, ended)
         for env, id_ in enumerate(ids):

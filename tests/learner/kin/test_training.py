@@ -59,6 +59,23 @@ def test_a_run_continued_is_the_run_never_stopped(replay, tmp_path):
     assert (continued.agent.get_weights() == whole.agent.get_weights()).all()
 
 
+def test_a_game_that_starts_afresh_on_resuming_begins_new_episodes_for_reaper(tmp_path):
+    settings = settings_of("reaper", capacity=400)
+    with contextlib.closing(training_game(settings)) as game:
+        stopped, resumed = trainer_of(settings, game), trainer_of(settings, game)
+        for _ in stopped.train(200):
+            pass
+        stopped.memory.save(tmp_path / "memory.pser")
+        state = stopped.get_state()
+        game.exact_state, game.set_state = False, lambda state: game.reset(0)
+        resumed.set_state(state, pser.ReplayMemory.load(tmp_path / "memory.pser"))
+        for _ in resumed.train(202):
+            pass
+        before, after = resumed.replay.episodes.episode[198:202].reshape(2, 2)
+        assert (resumed.memory.predecessors([200, 201], 1) == -1).all()
+        assert not set(before) & set(after)
+
+
 @pytest.mark.parametrize("replay", KIN)
 def test_longer_returns_are_refused(replay):
     settings = settings_of(replay, n_step=3)

@@ -42,8 +42,16 @@ class Episodes:
             self.size[slot], self.episode[slot] = size, number
             self.members.setdefault(number, []).append(id_)
             if over:
-                self.running[env] = self.next_number
-                self.next_number += 1
+                self._begin(env)
+
+    def end(self) -> None:
+        """What the environments do next belongs to new episodes."""
+        for env in range(len(self.running)):
+            self._begin(env)
+
+    def _begin(self, env: int) -> None:
+        self.running[env] = self.next_number
+        self.next_number += 1
 
     def _forget(self, slot: int, id_: int) -> None:
         members = self.members.get(int(self.episode[slot]), [])
@@ -82,6 +90,11 @@ class ReaPERReplay(MemoryReplay):
         priority = np.full(len(step.reward), self.largest)
         ids = self.memory.add(*step, priority=priority)
         self.episodes.add(ids.tolist(), self.largest, (step.terminated | step.truncated).tolist())
+
+    def end_episodes(self) -> None:
+        """Nothing that follows makes earlier targets less reliable."""
+        super().end_episodes()
+        self.episodes.end()
 
     def learned(self, batch: "pser.Batch", signal: Floats) -> None:
         """The fresh errors change the reliability of their whole episodes."""
