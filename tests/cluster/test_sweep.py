@@ -1,5 +1,6 @@
 """`pser sweep --engine ray`: runs as Ray tasks, what is lost goes on, and what cannot be is refused."""
 
+import errno
 import json
 import os
 import signal
@@ -176,6 +177,57 @@ def is_locked(folder):
             return False
     except PserError:
         return True
+
+
+class FakeRay:
+    """A cluster on which each wait does the next of these: raise it, or return it of the tasks."""
+
+    exceptions = SimpleNamespace(RayError=ConnectionError, TaskCancelledError=KeyboardInterrupt)
+
+    def __init__(self, *waits):
+        self.waits = iter(waits)
+
+    def nodes(self):
+        return [{"Alive": True, "Resources": {"CPU": 2.0}, "NodeID": "one"}]
+
+    def remote(self, **_):
+        return lambda function: self
+
+    def options(self, name):
+        return SimpleNamespace(remote=lambda *_: object())
+
+    def wait(self, refs, **_):
+        done = next(self.waits)
+        if isinstance(done, Exception):
+            raise done
+        return (refs, []) if done == "ended" else ([], refs)
+
+    def get(self, ref):
+        return 0, ""
+
+
+def test_runs_fail_with_the_reason_when_ray_does(tmp_path, monkeypatch):
+    gone = ConnectionError("the head is gone:\nno answer")
+    monkeypatch.setattr(ray_sweep, "join_ray", lambda address: (FakeRay(gone, gone, gone), False))
+    with RayTasks() as tasks:
+        for name in ("a", "b"):  # the second, when the first has failed
+            outcome = tasks.submit(job_of(tmp_path / name)).result(timeout=30.0)
+            assert outcome.code == 137
+            assert outcome.message == (
+                "Ray failed (ConnectionError: the head is gone: no answer): the same command goes on from here"
+            )
+
+
+def test_a_folder_that_cannot_be_looked_at_for_a_moment_ends_no_run(tmp_path, monkeypatch):
+    def stale(path):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr(ray_sweep, "join_ray", lambda address: (FakeRay("running", "ended"), False))
+    job = job_of(tmp_path / "run")
+    with RayTasks() as tasks:
+        monkeypatch.setattr("pathlib.Path.exists", stale)
+        assert tasks.submit(job).result(timeout=30.0).code == 0
+        monkeypatch.undo()
 
 
 def test_a_run_waits_until_there_is_room(ray, tmp_path):

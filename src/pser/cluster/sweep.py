@@ -57,6 +57,8 @@ class RayTasks:
         self._waiting: dict[Any, tuple[Job, Future[Outcome]]] = {}
         self._missed: dict[Any, float] = {}
         """Task on a machine that Ray does not know any more → since when."""
+        self._look_at = 0.0
+        """When it is asked next which machines Ray knows."""
         self._changed = threading.Condition()
         self._stopped = False
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -111,30 +113,44 @@ class RayTasks:
             self._ray.shutdown()
 
     def _watch(self) -> None:
-        """Tell the futures what became of their tasks, and begin those of cut-off machines again."""
-        look_at = 0.0
+        """Tell the futures what became of their tasks, or that nobody can say."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._stopped)
                 refs = list(self._waiting)
             if not refs:
                 return
-            ended, running = self._ray.wait(refs, num_returns=1, timeout=LOOK_SECONDS)
-            for ref in running:
-                job, future = self._waiting[ref]
-                if not future.running() and _note_of(job).exists():
-                    future.set_running_or_notify_cancel()
-            if time.monotonic() >= look_at:
-                self._leave_cut_off_machines(running)
-                look_at = time.monotonic() + NODES_SECONDS
-            for ref in ended:
-                job, future = self._waiting[ref]
-                outcome = self._outcome(ref, job)
-                with self._changed:
-                    del self._waiting[ref]
-                if not future.running():
-                    future.set_running_or_notify_cancel()
-                future.set_result(outcome)
+            try:
+                self._look_after(refs)
+            except Exception as error:  # whatever it is: who waits for a future would wait for ever
+                self._give_up(error)
+
+    def _look_after(self, refs: list[Any]) -> None:
+        """Tell of the tasks that began or ended, and begin those of cut-off machines again."""
+        ended, running = self._ray.wait(refs, num_returns=1, timeout=LOOK_SECONDS)
+        for ref in running:
+            job, future = self._waiting[ref]
+            if not future.running() and _read_note(_note_of(job)) is not None:
+                future.set_running_or_notify_cancel()
+        if time.monotonic() >= self._look_at:
+            self._leave_cut_off_machines(running)
+            self._look_at = time.monotonic() + NODES_SECONDS
+        for ref in ended:
+            job, future = self._waiting[ref]
+            outcome = self._outcome(ref, job)
+            with self._changed:
+                del self._waiting[ref]
+            _resolve(future, outcome)
+
+    def _give_up(self, error: Exception) -> None:
+        """Ray cannot be asked: its tasks, whether they go on or not, will not be heard of."""
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        with self._changed:
+            left = list(self._waiting.values())
+            self._waiting.clear()
+        said = f"Ray failed ({what}): the same command goes on from here"
+        for job, future in left:
+            _resolve(future, Outcome(137, said, self.where(job)))
 
     def _leave_cut_off_machines(self, refs: Sequence[Any]) -> None:
         """Begin a run again whose machine is gone by Ray's own account, should Ray not have done so."""
@@ -176,6 +192,13 @@ class RayTasks:
                 137, f"lost {RETRIES + 1} times ({type(error).__name__}), last on {where or '?'}", where
             )
         return Outcome(code, message, where)
+
+
+def _resolve(future: "Future[Outcome]", outcome: Outcome) -> None:
+    """Promised outcomes come to futures that run."""
+    if not future.running():
+        future.set_running_or_notify_cancel()
+    future.set_result(outcome)
 
 
 def _carry_out(text: str, directory: str) -> tuple[int, str]:
