@@ -18,6 +18,10 @@ class DamagedFileError(PserError):
     """A saved file is incomplete or altered; nothing was loaded from it."""
 
 
+class LostProcessError(PserError):
+    """A process was lost again and again; what it worked on may be whole."""
+
+
 def require(holds: bool, rule: str, value: object, remedy: str) -> None:
     """Raise unless the rule holds for the value."""
     if not holds:

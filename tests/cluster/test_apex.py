@@ -20,6 +20,7 @@ from pser.cli.train_engine import engine_of
 from pser.cli.train_flags import given_flags
 from pser.cluster import engine
 from pser.cluster.apex import ApexTrainer
+from pser.cluster.calls import Lost
 from pser.cluster.player import Player
 from pser.cluster.settings import ClusterSettings, from_json
 from pser.cluster.shard import Shard
@@ -353,6 +354,35 @@ def test_ids_of_a_shards_earlier_life_change_nothing_in_the_next():
     made.replay.learned(batch, np.full(8, 99.0, np.float32))
     assert made.replay.stats()["updates_applied"] == 0
     assert made.replay.places[0].pending == []
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_shard_that_is_lost_while_a_checkpoint_loads_loads_it_anew(tmp_path, at_once):
+    settings = cartpole(num_envs=2, n_step=1)
+    cluster = ClusterSettings(actors=1, envs_per_actor=2, synchronous=True) if at_once else ClusterSettings()
+    made, again = trainer(settings, cluster), trainer(settings, cluster)
+    list(made.train(200))
+    saved(made, tmp_path)
+    again._calls.kill(Shard)
+    checkpoint = read_newest_checkpoint(tmp_path, again.load_memory)
+    again.set_state(made.get_state(), checkpoint.memory)
+    assert again.replay.stats()["size"] == made.replay.stats()["size"]
+    assert (again.losses.shards, again._remarks) == (0, [])  # no step went with it
+    assert again.replay.places.generations == (1,)
+
+
+def test_a_checkpoint_whose_shards_die_of_it_is_not_called_damaged(tmp_path, monkeypatch):
+    made, again = (trainer(cartpole(num_envs=2), ClusterSettings(actors=2, shards=2)) for _ in range(2))
+    list(made.train(200))
+    saved(made, tmp_path)
+
+    def dies(shard, path):
+        raise Lost("out of memory")
+
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setattr(Shard, "load", dies)
+    with pytest.raises(PserError, match=r"shard 0 was lost 4 times in a row \(out of memory\)"):
+        read_newest_checkpoint(tmp_path, again.load_memory)
 
 
 def test_a_shard_that_is_lost_while_saving_is_saved_as_its_snapshot_was(tmp_path):

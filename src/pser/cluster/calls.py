@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pser.errors import PserError
+from pser.errors import LostProcessError, PserError
 
 
 class Lost(Exception):
@@ -20,7 +20,7 @@ def counted_death(who: str, deaths: int, reason: str) -> int:
     """One more death in a row of a process that is to be replaced, after a while; one too many is an error."""
     deaths += 1
     if deaths == DEATHS:
-        raise PserError(f"{who} was lost {deaths} times in a row ({reason}): see the logs of Ray")
+        raise LostProcessError(f"{who} was lost {deaths} times in a row ({reason}): see the logs of Ray")
     if deaths > 1:
         time.sleep(2.0 ** (deaths - 2))
     return deaths

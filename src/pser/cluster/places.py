@@ -137,13 +137,28 @@ class Places:
         return ShardsSaving(self, path.absolute(), since)
 
     def load(self, path: Path) -> None:
-        """Every shard takes its own file; a damaged one is refused."""
+        """Every shard takes its own file; a damaged one is refused. One that is lost meanwhile is replaced."""
         path = path.absolute()
-        for number, place in enumerate(self._places):
-            place.status = self.calls.get(place.handle.load.remote(str(file_of(path, number))))
-            place.pending, place.steps, place.saved = [], 0, {path.parent.name: 0}
+        for number in range(len(self)):
+            status = self._loaded(number, str(file_of(path, number)))
+            self.heard(number)
+            place = self._places[number]
+            place.status, place.pending, place.steps, place.saved = status, [], 0, {path.parent.name: 0}
         self.folder = path.parent.parent
         self.saved = SavedShards(path, LOADED, self.generations)
+
+    def _loaded(self, number: int, file: str) -> Status:
+        """Load the file of a shard; nothing is lost with one that dies of it, or before."""
+        while True:
+            place = self._places[number]
+            try:
+                status: Status = self.calls.get(place.handle.load.remote(file))
+            except Lost as error:
+                self.calls.end(place.handle)
+                deaths = counted_death(f"shard {number}", place.deaths, str(error))
+                self._places[number] = Place(self._new(number), place.generation + 1, deaths=deaths)
+            else:
+                return status
 
     def replace(self, number: int, reason: str, generation: int) -> None:
         """A new shard in the place of one that was lost, with what its newest whole snapshot holds.

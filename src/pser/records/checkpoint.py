@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pser
-from pser.errors import PserError
+from pser.errors import LostProcessError, PserError
 from pser.files.atomic import remove_folder, sync_folder
 from pser.files.container import read_container, write_container
 
@@ -202,6 +202,8 @@ def read_newest_checkpoint(
     for path in paths:
         try:
             return Checkpoint(path, read_container(path / STATE), load(path / MEMORY))
+        except LostProcessError:
+            raise
         except (PserError, OSError) as error:
             warnings.warn(f"checkpoint {path.name} is damaged and was skipped: {error}", stacklevel=2)
     if paths:
