@@ -263,6 +263,17 @@ def test_an_actor_that_dies_again_and_again_ends_the_run(monkeypatch):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("role", [Player, Shard])
+def test_losses_in_a_row_are_those_without_an_answer_between(role, monkeypatch):
+    made = trainer(cartpole(num_envs=2, budget_frames=800), ClusterSettings(actors=2, chunk_steps=10))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    for event in made.train():
+        if isinstance(event, IntervalLogged) and event.row["steps"] <= 500:
+            made._calls.kill(role)  # the newest: always the one in the same place
+    assert (made.losses.actors if role is Player else made.losses.shards) == 5
+    assert made.counters.steps == 800
+
+
 def saved(made, folder):
     """A checkpoint of a trainer."""
     return write_checkpoint(folder, made.frames, {}, made.memory)

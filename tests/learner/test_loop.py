@@ -1,5 +1,7 @@
 """The training loop: what happens when, and that it can be stopped and moved."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import pser
 from pser.env.game import Step
 from pser.errors import PserError
+from pser.learner import course
 from pser.learner.events import (
     CheckpointDue,
     EpisodeFinished,
@@ -179,6 +182,26 @@ def test_rows_hold_the_means_of_their_interval():
     assert rows[0]["loss"] is None
     assert rows[2]["loss"] > 0
     assert rows[2]["memory"]["size"] == 30
+
+
+def test_frames_per_second_are_those_of_the_training_alone(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(course, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    run = trainer(eval_period_frames=60, checkpoint_period_frames=20)
+    step = run.game.step
+
+    def one_second(actions):
+        clock.now += 1.0
+        return step(actions)
+
+    run.game.step = one_second
+    rows = []
+    for event in run.train():
+        if isinstance(event, IntervalLogged):
+            rows.append(event.row)
+        elif isinstance(event, EvaluationDue | CheckpointDue):
+            clock.now += 100.0
+    assert [row["frames_per_second"] for row in rows] == [4.0, 4.0, 4.0]
 
 
 def test_clipped_rewards_reach_the_memory_and_raw_ones_the_records():

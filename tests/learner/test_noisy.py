@@ -147,6 +147,16 @@ def test_evaluation_plays_the_means_and_draws_nothing():
     assert np.array_equal(learner.act(observation, 0.0, rng), means[0])  # and is silent again
 
 
+def test_an_update_leaves_the_networks_their_means():
+    learner, rng = agent(noisy_sigma=5.0), np.random.default_rng(0)
+    observation = np.random.default_rng(1).normal(size=(200, 4)).astype(np.float32)
+    learner.learn(batch())
+    values, targets = learner.q_values(observation), learner.target_q_values(observation)
+    assert np.array_equal(learner.act(observation, 0.0, rng), values.argmax(1))  # acting silences them, too
+    assert np.array_equal(learner.q_values(observation), values)
+    assert np.array_equal(learner.target_q_values(observation), targets)
+
+
 def test_the_noise_learns():
     learner = agent()
     sigmas = [

@@ -182,3 +182,18 @@ def test_no_pivot_is_gone_where_frames_run_out_before_the_capacity_does():
         batch = replay.draw(8, 0.5)
         assert len(batch.ids)
         replay.learned(batch, np.full(len(batch.ids), 0.01, np.float32))
+
+
+def test_the_share_of_batches_from_the_library_is_the_one_set():
+    settings = settings_of("sequences", library_share=0.2)
+    with contextlib.closing(training_game(settings)) as game:
+        trainer = trainer_of(settings, game)
+        for _ in trainer.train(100):
+            pass
+        replay = trainer.replay
+        assert replay.library.ends
+        sample, ordinary = replay.memory.sample, []
+        replay.memory.sample = lambda *asked: ordinary.append(asked) or sample(*asked)
+        for _ in range(1000):
+            replay.draw(8, 0.5)
+    assert 750 < len(ordinary) < 850  # 800 expected, four standard deviations either side
