@@ -286,7 +286,7 @@ class Decaying : public Sampling {
       largest = std::max(largest, walkers_[first + k].decaying);
     }
     const double stop = least_that_counts();
-    if (stop < kFewDigits && powers_.rho.back() * least < kFewDigits) return false;  // a raise may change others: see `raise`
+    if (stop < kFewDigits && powers_.rho.back() * least < kFewDigits) return false;  // a raise may change others: see `raise_noted`
     leading_.clear();
     const int32_t reach = powers_.reach(largest, stop);
     walk_on(walkers_[first], 0, reach, [this](int64_t cell, double, int32_t) { leading_.push_back(cell); });
