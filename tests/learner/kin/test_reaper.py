@@ -35,6 +35,7 @@ STEP = st.tuples(
     st.tuples(st.booleans(), st.booleans()),
     st.lists(st.tuples(st.integers(0, 30), st.floats(0, 5)), max_size=4),
     st.booleans(),
+    st.integers(0, 3),
 )
 
 
@@ -43,8 +44,8 @@ STEP = st.tuples(
 def test_every_stored_priority_is_that_of_its_episode_now(capacity, steps):
     rule, episodes = ReaPER(), Episodes(2, capacity)
     sizes, episode_of, running, next_number = {}, {}, [0, 1], 2
-    held = {}
-    for number, (ended, updates, afresh) in enumerate(steps):
+    held, oldest = {}, 0
+    for number, (ended, updates, afresh, gone) in enumerate(steps):
         if afresh:
             episodes.end()
             running, next_number = [next_number, next_number + 1], next_number + 2
@@ -54,14 +55,17 @@ def test_every_stored_priority_is_that_of_its_episode_now(capacity, steps):
             sizes[id_], episode_of[id_], held[id_] = 1.0, running[env], 1.0
             if ended[env]:
                 running[env], next_number = next_number, next_number + 1
-        oldest = max(0, 2 * (number + 1) - capacity)
+        # As many as have no slot are gone, and some whose frames were overwritten.
+        oldest = min(max(oldest + gone, 2 * (number + 1) - capacity), 2 * number)
         alive = range(oldest, 2 * (number + 1))
         chosen = {oldest + choice % len(alive): size for choice, size in updates}
         if not chosen:
             continue
         sizes.update(chosen)
         drawn = np.array(sorted(chosen))
-        found_ids, found = episodes.learned(drawn, np.array([chosen[id_] for id_ in drawn.tolist()]), rule)
+        found_ids, found = episodes.learned(
+            drawn, np.array([chosen[id_] for id_ in drawn.tolist()]), rule, oldest
+        )
         held.update(zip(found_ids.tolist(), found.tolist(), strict=True))
         for touched in {episode_of[id_] for id_ in chosen}:
             members = [id_ for id_ in alive if episode_of[id_] == touched]

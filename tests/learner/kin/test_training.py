@@ -1,6 +1,7 @@
 """Every kin trains, and goes on from a checkpoint as if nothing had happened."""
 
 import contextlib
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,8 @@ from pser.errors import PserError
 from pser.learner.events import CheckpointDue
 from pser.learner.games import training_game
 from pser.learner.kin.introspective import IntrospectiveReplay
+from pser.learner.kin.reaper import ReaPERReplay
+from pser.learner.kin.reliability import raw_priorities
 from pser.learner.loop import Trainer
 from pser.learner.presets import classic
 from pser.learner.replay import Experience
@@ -165,23 +168,37 @@ def test_introspective_replay_learns_from_every_environment_and_looks_back():
     assert np.median(ages) > 80  # ten steps of every environment
 
 
-def test_no_pivot_is_gone_where_frames_run_out_before_the_capacity_does():
-    settings = settings_of("ier", capacity=60, num_envs=1)
+def of_short_episodes(kind, settings, agent=None):
+    """A replay of a game of six steps, whose frames run out before its capacity does."""
     game = SimpleNamespace(observation=pser.Frames((2, 2), stack=4), num_envs=1)
-    agent = SimpleNamespace(new_priorities=lambda *_: np.ones(1, np.float32))
-    replay = IntrospectiveReplay(settings, game, agent)
+    replay, no = kind(settings, game, agent), np.zeros(1, bool)
     frames = np.arange(1200, dtype=np.uint32).astype(np.uint8).repeat(4).reshape(-1, 2, 2)
-    no = np.zeros(1, bool)
-    for episode in range(150):
-        seen = frames[7 * episode :]
-        for t in range(3):
-            step = (np.zeros(1, np.int64), np.zeros(1), seen[t + 1 : t + 5][None], np.array([t == 2]), no)
-            replay.add(Experience(seen[t : t + 4][None], *step))
-    assert len(replay.memory) < 60
+    for episode, t in itertools.islice(itertools.product(range(150), range(6)), 448):
+        seen = frames[7 * episode + t :]
+        step = (np.zeros(1, np.int64), np.zeros(1), seen[1:5][None], np.array([t == 5]), no)
+        replay.add(Experience(seen[:4][None], *step))
+    assert len(replay.memory) < settings.replay.capacity
+    return replay
+
+
+def test_no_pivot_is_gone_where_frames_run_out_before_the_capacity_does():
+    agent = SimpleNamespace(new_priorities=lambda *_: np.ones(1, np.float32))
+    replay = of_short_episodes(IntrospectiveReplay, settings_of("ier", capacity=60, num_envs=1), agent)
     for _ in range(100):
         batch = replay.draw(8, 0.5)
         assert len(batch.ids)
         replay.learned(batch, np.full(len(batch.ids), 0.01, np.float32))
+
+
+def test_what_is_gone_makes_no_target_less_reliable_where_frames_run_out():
+    settings = settings_of("reaper", capacity=60, num_envs=1, priority_eps=0.0)
+    replay = of_short_episodes(ReaPERReplay, settings)
+    index = replay.memory.index
+    ids = np.arange(index.oldest_id, index.oldest_id + 6)
+    ids = ids[ids // 6 == ids[0] // 6]
+    assert 1 < len(ids) < 6  # of an episode of which the rest is gone
+    replay.learned(SimpleNamespace(ids=ids), np.ones(len(ids), np.float32))
+    assert index.priority(ids) == pytest.approx(raw_priorities(np.ones(len(ids)), replay.rule))
 
 
 def test_the_share_of_batches_from_the_library_is_the_one_set():

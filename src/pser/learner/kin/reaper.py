@@ -60,12 +60,13 @@ class Episodes:
             if not members:
                 del self.members[int(self.episode[slot])]
 
-    def learned(self, ids: Ints, sizes: Reals, rule: ReaPER) -> tuple[Ints, Reals]:
-        """Every transition of the episodes concerned, and its priority now."""
+    def learned(self, ids: Ints, sizes: Reals, rule: ReaPER, oldest: int) -> tuple[Ints, Reals]:
+        """Every transition of the episodes concerned that is still there, and its priority now."""
         capacity = len(self.size)
         self.size[ids % capacity] = sizes
         numbers = np.unique(self.episode[ids % capacity])
-        groups = [np.array(self.members[int(number)], dtype=np.int64) for number in numbers]
+        whole = [np.array(self.members[int(number)], dtype=np.int64) for number in numbers]
+        groups = [group[group >= oldest] for group in whole]  # frames may run out before slots do
         found = [raw_priorities(self.size[group % capacity], rule) for group in groups]
         return np.concatenate(groups), np.concatenate(found)
 
@@ -103,7 +104,8 @@ class ReaPERReplay(MemoryReplay):
         largest = np.zeros(len(ids))
         np.maximum.at(largest, first, sizes)  # a transition drawn twice takes the larger of its errors
         self.largest = max(self.largest, float(sizes.max()))
-        self.memory.index.set_priorities(*self.episodes.learned(ids, largest, self.rule))
+        index = self.memory.index
+        index.set_priorities(*self.episodes.learned(ids, largest, self.rule, index.oldest_id))
 
     def get_state(self) -> dict[str, Any]:
         """The errors, and which episode each transition belongs to."""
