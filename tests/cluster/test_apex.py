@@ -382,6 +382,23 @@ def test_a_shard_that_is_lost_while_a_checkpoint_loads_loads_it_anew(tmp_path, a
     assert again.replay.places.generations == (1,)
 
 
+def test_a_lost_shard_does_not_come_back_from_a_checkpoint_that_was_skipped(tmp_path):
+    settings, cluster = cartpole(num_envs=2, n_step=1), ClusterSettings(actors=2, shards=2, chunk_steps=10)
+    made, again = trainer(settings, cluster), trainer(settings, cluster)
+    for frames in (120, 200):
+        list(made.train(frames))
+        saved(made, tmp_path)
+    damaged = max(tmp_path.iterdir()) / "memory.pser"  # the first shard's; the other's file is whole
+    damaged.write_bytes(damaged.read_bytes()[:500])
+    with pytest.warns(UserWarning, match="is damaged and was skipped"):
+        read_newest_checkpoint(tmp_path, again.load_memory)
+    before = again.replay.stats()["size"]
+    assert before == 120
+    again._calls.kill(Shard)
+    assert again.replay.stats()["size"] == before
+    assert again.losses.shards == 1
+
+
 def test_a_checkpoint_whose_shards_die_of_it_is_not_called_damaged(tmp_path, monkeypatch):
     made, again = (trainer(cartpole(num_envs=2), ClusterSettings(actors=2, shards=2)) for _ in range(2))
     list(made.train(200))

@@ -196,12 +196,14 @@ class Places:
         """Load the newest whole snapshot of a shard, if there is one; how many of the steps added were in it."""
         place = self._places[number]
         for path in checkpoint_paths(self.folder) if self.folder else []:
+            if path.name not in place.saved:
+                continue  # of a part of the run that was taken back
             load = place.handle.load.remote(str(file_of(path / MEMORY, number)))
             try:
                 place.status = self.calls.get(load)
             except (PserError, OSError):
                 continue  # the one before
-            return place.saved.get(path.name, 0)
+            return place.saved[path.name]
         return 0
 
     def _new(self, number: int) -> Any:
