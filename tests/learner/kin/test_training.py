@@ -113,6 +113,18 @@ def test_a_reward_starts_with_the_high_priority():
         assert replay.memory.priorities([0, 1]).tolist() == [0.5, 2.0]
 
 
+def test_rewards_that_are_gone_take_no_room():
+    settings = settings_of("backprop", capacity=16)
+    with contextlib.closing(training_game(settings)) as game:
+        replay = trainer_of(settings, game).replay
+        rows, no = np.zeros((2, 4), np.float32), np.zeros(2, bool)
+        for _ in range(100):
+            replay.add(Experience(rows, np.zeros(2, np.int64), np.ones(2), rows, no, no))
+            held, index = replay.walkers.origin, replay.memory.index
+            assert set(held) >= set(range(index.oldest_id, index.next_id))
+            assert len(held) <= 32
+
+
 def surprise_of(agent, row, action, reward, next_row):
     """|δ| of one step, from the Q values."""
     target = reward + agent.settings.gamma * agent.q_values(next_row[None]).max()

@@ -41,6 +41,8 @@ class RewardBackpropReplay(MemoryReplay):
         priority = np.where(rewarded, self.rule.high_priority, self.rule.low_priority)
         ids = self.memory.add(*step, priority=priority)
         self.walkers.start(ids[rewarded])
+        if len(self.walkers.origin) > 2 * len(self.memory):
+            self.walkers.forget(self.memory.index.oldest_id)
 
     def learned(self, batch: "pser.Batch", signal: Floats) -> None:
         """What was replayed hands its priority to what came before; the TD error says nothing here."""
