@@ -27,7 +27,7 @@ class Intake {
   Intake(const Intake&) = delete;
 
   // The ids of the completed transitions as int64 bytes; None, with nothing changed, if Python has to look at the step:
-  // to convert it, or to say what is wrong. `ends_too` false: also if it ends an episode.
+  // to convert it, to say what is wrong, or to wait for a save. `ends_too` false: also if it ends an episode.
   nb::object add(nb::handle observation, nb::handle action, nb::handle reward, nb::handle next_observation, nb::handle terminated,
                  nb::handle truncated, nb::handle priority, nb::handle td_error, nb::handle stream, bool ends_too) {
     GivenStreams streams;
@@ -55,14 +55,18 @@ class Intake {
         if (rows.ends(r)) return nb::none();
     std::vector<int64_t> ids;
     ids.reserve(static_cast<size_t>(rows.count));
+    bool waits = false;
     try {
       Locked locked(store_.index());
-      store_.check(rows);
-      store_.add(rows, [&](int64_t id) { ids.push_back(id); });
+      waits = store_.index().is_in_snapshot();
+      if (!waits) {
+        store_.check(rows);
+        store_.add(rows, [&](int64_t id) { ids.push_back(id); });
+      }
     } catch (const Error&) {
       return nb::none();
     }
-    return nb::bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int64_t));
+    return waits ? nb::none() : as_bytes(ids);
   }
 
  private:

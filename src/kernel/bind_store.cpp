@@ -145,9 +145,10 @@ void store_read(BoundStore& self, Outputs& outputs) {
   store.gather(outputs.count, outputs.ids, outputs.batch);
 }
 
-// The ids of the transitions that one step of the environments completed, as int64 bytes.
-nb::bytes store_add(BoundStore& self, nb::list observation, nb::handle action, nb::handle reward, nb::list next_observation,
-                    nb::handle terminated, nb::handle truncated, nb::handle priority, nb::handle stream) {
+// The ids of the transitions that one step of the environments completed. None, with nothing changed, if a save is under way and
+// the caller, under the lock, has not made sure that there is room: nothing is overwritten that has still to be written.
+nb::object store_add(BoundStore& self, nb::list observation, nb::handle action, nb::handle reward, nb::list next_observation,
+                    nb::handle terminated, nb::handle truncated, nb::handle priority, nb::handle stream, bool has_room) {
   Store& store = self.store();
   const View action_view(action, false), reward_view(reward, false), term_view(terminated, false), trunc_view(truncated, false);
   const std::vector<View> priority_view = optional_view(priority), stream_view = optional_view(stream);
@@ -179,12 +180,16 @@ nb::bytes store_add(BoundStore& self, nb::list observation, nb::handle action, n
   rows.priority = optional<double>(priority_view);
   rows.stream = optional<int64_t>(stream_view);
   std::vector<int64_t> ids;
+  bool waits = false;
   {
     Locked locked(store.index());
-    store.check(rows);
-    store.add(rows, [&](int64_t id) { ids.push_back(id); });
+    waits = store.index().is_in_snapshot() && !has_room;
+    if (!waits) {
+      store.check(rows);
+      store.add(rows, [&](int64_t id) { ids.push_back(id); });
+    }
   }
-  return nb::bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int64_t));
+  return waits ? nb::none() : as_bytes(ids);
 }
 
 void store_forget(BoundStore& self, int64_t before, nb::handle shown) {
@@ -195,18 +200,23 @@ void store_forget(BoundStore& self, int64_t before, nb::handle shown) {
   self.store().forget(before, frames);
 }
 
-nb::bytes store_end_episodes(BoundStore& self, nb::handle stream) {
+// Likewise of the episodes that end.
+nb::object store_end_episodes(BoundStore& self, nb::handle stream, bool has_room) {
   const View stream_view(stream, false);
   const int64_t* streams = stream_view.as<int64_t>();
   const int64_t count = stream_view.count();
   Store& store = self.store();
   std::vector<int64_t> ids;
+  bool waits = false;
   {
     Locked locked(store.index());
-    store.index().check_streams(count, streams);
-    for (int64_t i = 0; i < count; ++i) store.end_episode(streams[i], [&](int64_t id) { ids.push_back(id); });
+    waits = store.index().is_in_snapshot() && !has_room;
+    if (!waits) {
+      store.index().check_streams(count, streams);
+      for (int64_t i = 0; i < count; ++i) store.end_episode(streams[i], [&](int64_t id) { ids.push_back(id); });
+    }
   }
-  return nb::bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int64_t));
+  return waits ? nb::none() : as_bytes(ids);
 }
 
 }  // namespace
@@ -224,7 +234,7 @@ void bind_store(nb::module_& m) {
       .def(nb::init<Index&, int64_t, double, nb::dict, nb::list>(), "index"_a, "n_step"_a, "gamma"_a, "steps"_a, "columns"_a,
            nb::keep_alive<1, 2>())
       .def("add", &store_add, "observation"_a, "action"_a, "reward"_a, "next_observation"_a, "terminated"_a, "truncated"_a,
-           "priority"_a.none(), "stream"_a.none())
+           "priority"_a.none(), "stream"_a.none(), "has_room"_a)
       .def("sample", &store_sample)
       .def("sample_sequences", &store_sample_sequences)
       .def("sample_at", &store_sample_at)

@@ -5,12 +5,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "bindings.hpp"
 #include "store.hpp"
 #include "views.hpp"
 
 namespace pser {
+
+// Ids of transitions, as int64 bytes.
+inline nb::object as_bytes(const std::vector<int64_t>& ids) {
+  return nb::bytes(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int64_t));
+}
 
 // A store and the arrays it writes to, held for as long as it lives.
 class BoundStore {

@@ -89,6 +89,9 @@ class Tracking : public Slots {
     return count;
   }
 
+  // Is a save under way, which may still have to write what new rows would overwrite? Certain under the lock alone.
+  bool is_in_snapshot() const { return is_reading_; }
+
   void end_snapshot() {
     is_reading_ = false;
     kept_.clear();

@@ -385,6 +385,92 @@ def test_an_add_waits_for_the_rows_it_would_overwrite(tmp_path, monkeypatch):
     assert living(pser.ReplayMemory.load(tmp_path / "save")) == expected
 
 
+LATE = {
+    "add": lambda memory, rows: memory.add(*rows, stream=np.zeros(len(rows[1]), np.int64)),
+    "add what is converted": lambda memory, rows: memory.add(*rows, stream=[0] * len(rows[1])),
+    "add what ends an episode": lambda memory, rows: memory.add(
+        *rows[:-1], rows[1] == 19, stream=np.zeros(len(rows[1]), np.int64)
+    ),
+    "end_episodes": lambda memory, _: memory.end_episodes(),
+}
+
+
+@pytest.mark.parametrize("late", LATE)
+def test_an_add_that_waited_while_a_save_began_overwrites_nothing_of_it(late, tmp_path, monkeypatch):
+    """The add came first, but found the lock taken."""
+    monkeypatch.setattr(changes, "COPIED_BYTES", 1)
+    memory = pser.ReplayMemory(20, pser.Array((), np.int64), num_envs=2, n_step=3, seed=0)
+
+    def rows(start):
+        numbers = np.arange(start, start + 20)
+        no = np.zeros(20, bool)
+        return numbers, numbers, np.zeros(20), numbers + 1, no, no
+
+    memory.add(*rows(0), stream=np.zeros(20, np.int64))
+    memory.add(*rows(0), stream=np.ones(20, np.int64))
+    expected = living(memory)
+    under_way = threading.Event()
+
+    def come_late():
+        under_way.set()
+        LATE[late](memory, rows(20))
+
+    adding = threading.Thread(target=come_late)
+    with memory.index.locked():
+        adding.start()
+        under_way.wait()
+        adding.join(0.1)
+        saving = memory.begin_save(tmp_path / "save", None)
+    adding.join(0.2)
+    saving.write()
+    adding.join(10)
+    assert not adding.is_alive()
+    assert living(pser.ReplayMemory.load(tmp_path / "save")) == expected
+    assert living(memory) != expected
+
+
+def test_saves_that_begin_at_once_follow_each_other(tmp_path):
+    player = Player("array")
+    player.play(20)
+    expected = living(player.memory)
+    started = threading.Barrier(4)
+
+    def save(number):
+        started.wait()
+        for _ in range(20):
+            player.memory.save_changes(tmp_path / f"save-{number}")
+
+    threads = [threading.Thread(target=save, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    for number in range(4):
+        assert living(pser.ReplayMemory.load(tmp_path / f"save-{number}")) == expected
+
+
+def test_whoever_waits_under_the_lock_is_let_go_when_a_save_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(changes, "COPIED_BYTES", 1)
+    player = Player("array", capacity=30)
+    player.play(10)
+    saving = player.memory.begin_save(tmp_path / "save", None)
+
+    def add_under_the_lock():
+        with player.memory.index.locked():
+            player.play(20)
+
+    adding = threading.Thread(target=add_under_the_lock, daemon=True)
+    adding.start()
+    adding.join(0.2)
+    assert adding.is_alive()
+    failing = threading.Thread(target=saving.abandon, daemon=True)
+    failing.start()
+    for thread in (adding, failing):
+        thread.join(10)
+        assert not thread.is_alive()
+
+
 # --------------------------------------------------------------------------------------- damaged files
 
 

@@ -164,14 +164,14 @@ class Saving:
 
     def make_way(self, rows: int) -> None:
         """Wait until an `add` of so many rows cannot touch what is not yet written."""
-        reach = self._reach(rows)
         with self._moved:
-            while self._left and not self._is_clear(reach):
+            while not self.has_room(rows):
                 self._moved.wait()
 
-    def _is_clear(self, reach: Times) -> bool:
+    def has_room(self, rows: int) -> bool:
+        """Can an `add` of so many rows touch nothing that is not yet written? Certain under the index's lock alone."""
         waiting = self._plans[len(self._plans) - self._left :]
-        for clock, far in reach.items():
+        for clock, far in self._reach(rows).items():
             now = self._memory._index.next_id if clock == ROWS else int(self._arrays[clock][0])
             if any(now + far > plan.limits[clock] for plan in waiting if clock in plan.limits):
                 return False
@@ -234,9 +234,12 @@ class Saving:
     def abandon(self) -> None:
         """Nobody has to wait for it any more."""
         with self._moved:
-            if not self._is_over:
-                self._cells.end()
-            self._left, self._is_over = 0, True
+            self._left = 0
+            self._moved.notify_all()
+        if not self._is_over:
+            self._cells.end()  # takes the index's lock, whose holder may have been waiting for a part to be written
+        with self._moved:
+            self._is_over = True
             if self._memory._saving is self:
                 self._memory._saving = None
             self._moved.notify_all()

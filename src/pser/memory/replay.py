@@ -1,6 +1,6 @@
 """The replay memory: steps of one or many environments in, prioritized batches out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, Literal, Self, overload
 
@@ -164,11 +164,9 @@ class ReplayMemory:
         episode's end `next_observation` is the true final observation, not the first of the next episode. Without
         `priority` (raw p) or `td_error` (p = |δ| + ε) a transition takes the largest priority ever recorded.
         """
-        if self._saving is not None:
-            self._make_way(self.num_envs if stream is None else np.size(stream))
         watch = self._watch
         if watch is None or not watch.waiting:
-            ids = self._intake.add(
+            added = self._intake.add(
                 observation,
                 action,
                 reward,
@@ -180,9 +178,9 @@ class ReplayMemory:
                 stream,
                 watch is None,
             )
-            if ids is not None:
-                return np.frombuffer(ids, INT64)
-        # The kernel did not take it as it is: convert it, or say what is wrong.
+            if added is not None:
+                return np.frombuffer(added, INT64)
+        # The kernel did not take it as it is: convert it, say what is wrong, or wait for a save.
         streams = None if stream is None else as_ids(stream).reshape(-1)
         rows = self.num_envs if streams is None else len(streams)
         now = self._observation_rows(observation, rows, "observation")
@@ -191,11 +189,12 @@ class ReplayMemory:
         following = self._observation_rows(next_observation, rows, "next_observation")
         ends = flags_of(terminated, rows, "terminated"), flags_of(truncated, rows, "truncated")
         given = given_priority(self.prioritization, priority, td_error, rows)
-        ids = self._storage.kernel.add(now, actions, rewards, following, *ends, given, streams)
+        step = (now, actions, rewards, following, *ends, given, streams)
+        ids = self._in_room(rows, self._storage.kernel.add, *step)
         if self._watch is not None:
             named = range(rows) if streams is None else streams
             self._watch = self._watch.after(named, now, rewards, following, ends[0] | ends[1])
-        return np.frombuffer(ids, np.int64)
+        return ids
 
     def end_episodes(self, stream: Any = None) -> Ints:
         """End the running episodes here as if truncated, of all environments or of those named.
@@ -204,9 +203,7 @@ class ReplayMemory:
         step begins an episode. Returns the ids of the transitions completed.
         """
         streams = np.arange(self.num_envs) if stream is None else as_ids(stream).reshape(-1)
-        if self._saving is not None:
-            self._make_way(len(streams))
-        return np.frombuffer(self._storage.kernel.end_episodes(streams), np.int64)
+        return self._in_room(len(streams), self._storage.kernel.end_episodes, streams)
 
     @overload
     def sample(
@@ -401,9 +398,13 @@ class ReplayMemory:
 
     def begin_save(self, path: str | PathLike[str], since: Saved | None) -> Saving:
         """The snapshot of a save of what is new; `write` of what it returns must follow, in whatever thread."""
-        if self._saving is not None:
-            self._saving.finished()
-        return Saving(self, archive.as_path(path), since)
+        while True:
+            saving = self._saving
+            if saving is not None:
+                saving.finished()
+            with self._index.locked():
+                if self._saving is None:  # or somebody else has begun one meanwhile
+                    return Saving(self, archive.as_path(path), since)
 
     @property
     def saved(self) -> Saved | None:
@@ -436,10 +437,18 @@ class ReplayMemory:
         closed: Any = Closed(self._disk.folder)
         self._storage = self._intake = self._sequences = closed
 
-    def _make_way(self, rows: int) -> None:
-        saving = self._saving
-        if saving is not None:  # it may end at any moment
-            saving.make_way(rows)
+    def _in_room(self, rows: int, enter: Callable[..., bytes | None], *values: Any) -> Ints:
+        """The ids of what enters; while a save is under way, once so many rows touch nothing it has still to write."""
+        ids = enter(*values, False)
+        while ids is None:
+            saving = self._saving
+            if saving is not None:
+                saving.make_way(rows)
+            with self._index.locked():  # the next save begins under it
+                saving = self._saving
+                if saving is None or saving.has_room(rows):
+                    ids = enter(*values, True)
+        return np.frombuffer(ids, np.int64)
 
     @classmethod
     def load(cls, path: archive.Place) -> Self:
