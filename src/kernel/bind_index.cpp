@@ -352,14 +352,7 @@ void bind_index(nb::module_& m) {
       .def_rw("stratified", &Rules::stratified)
       .def_rw("weights_by_memory", &Rules::weights_by_memory);
 
-  nb::class_<Draws>(m, "Draws")
-      .def(
-          "__init__",
-          [](Draws* d, nb::capsule bits) {
-            if (std::string(bits.name()) != "BitGenerator") throw nb::type_error("expected a NumPy bit generator's capsule");
-            new (d) Draws(static_cast<BitGenerator*>(bits.data()));
-          },
-          "bits"_a);  // the generator must outlive this: its capsule keeps nothing alive
+  nb::class_<Draws>(m, "Draws").def(nb::init<nb::object>(), "bit_generator"_a);
 
   nb::class_<Index>(m, "Index")
       .def(nb::init<int64_t, int64_t, const Rules&>(), "capacity"_a, "streams"_a, "rules"_a)

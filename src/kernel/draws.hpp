@@ -2,7 +2,11 @@
 // (numpy/random/bitgen.h) gives the same numbers as Generator.random.
 #pragma once
 
+#include <nanobind/nanobind.h>
+
 #include <cstdint>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 namespace pser {
@@ -17,7 +21,12 @@ struct BitGenerator {
 
 class Draws {
  public:
-  explicit Draws(BitGenerator* bits) : bits_(bits) {}
+  // Of a NumPy bit generator, which lives as long as this: its capsule alone keeps nothing alive.
+  explicit Draws(nanobind::object generator) : generator_(std::move(generator)) {
+    const auto capsule = nanobind::cast<nanobind::capsule>(generator_.attr("capsule"));
+    if (std::strcmp(capsule.name(), "BitGenerator") != 0) throw nanobind::type_error("expected a NumPy bit generator");
+    bits_ = static_cast<BitGenerator*>(capsule.data());
+  }
 
   // `count` numbers in [0, 1), valid until the next call.
   const double* next(int64_t count) {
@@ -27,6 +36,7 @@ class Draws {
   }
 
  private:
+  nanobind::object generator_;
   BitGenerator* bits_;
   std::vector<double> values_;
 };

@@ -297,10 +297,13 @@ def test_reading_the_priority_of_a_bad_id_is_refused(ids):
 def test_a_bad_seed_is_refused(seed):
     refused(pser.PriorityIndex, 4, pser.PSER(), seed=seed)
     refused(pser.ReplayMemory, 4, pser.Array((2,)), seed=seed)
+    refused(pser.PriorityIndex(4, pser.PSER()).reseed, seed)
 
 
 def test_a_generator_that_could_not_be_saved_is_refused_at_once():
-    refused(pser.PriorityIndex, 4, pser.PSER(), seed=np.random.Generator(np.random.MT19937(0)))
+    other = np.random.Generator(np.random.MT19937(0))
+    refused(pser.PriorityIndex, 4, pser.PSER(), seed=other)
+    refused(pser.PriorityIndex(4, pser.PSER()).reseed, other)
 
 
 @pytest.mark.parametrize("streams", [2**60, 2**20 + 1, 10**400])

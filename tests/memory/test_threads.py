@@ -1,9 +1,11 @@
 """SEMANTICS: one thread may add while another samples and updates. A short stress."""
 
+import io
 import os
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -224,6 +226,49 @@ def test_a_child_forked_while_others_sample_and_add_can_use_the_memory():
 
     run_together(learn, add, fork)
     assert failed == [0] * 10
+
+
+def test_a_sample_that_waits_while_the_index_is_reseeded_draws_from_its_own_generator():
+    """Nothing else keeps that one alive, and another may have taken its place in memory."""
+
+    class PCG64(np.random.PCG64):
+        """As NumPy's, and one can see whether it is still there."""
+
+    index = pser.PriorityIndex(100, pser.PER(), seed=np.random.Generator(PCG64(1)))
+    index.append(np.zeros(100, bool), stream=np.zeros(100, np.int64))
+    old = weakref.ref(index._rng.bit_generator)
+    waiting = threading.Thread(target=index.sample, args=(65,))
+    alive_meanwhile = []
+    with index.locked():
+        waiting.start()
+        time.sleep(0.2)
+        index.reseed(2)
+        alive_meanwhile.append(old() is not None)
+    waiting.join()
+    assert alive_meanwhile == [True]
+    assert old() is None
+
+
+def test_a_save_tells_the_generator_that_is_drawn_from_while_others_reseed():
+    index = pser.PriorityIndex(100, pser.PER(), seed=1)
+    index.append(np.zeros(100, bool), stream=np.zeros(100, np.int64))
+
+    def reseed(stop):
+        seed = 0
+        while not stop.is_set():
+            index.reseed(seed)
+            seed += 1
+
+    def save(stop):
+        while not stop.is_set():
+            with index.locked():
+                stream = io.BytesIO()
+                index.save(stream)
+                expected, _ = index.sample(8)
+            stream.seek(0)
+            assert (pser.PriorityIndex.load(stream).sample(8)[0] == expected).all()
+
+    run_together(reseed, save)
 
 
 def test_saving_while_another_thread_adds_gives_a_whole_memory(tmp_path):

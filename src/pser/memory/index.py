@@ -89,8 +89,9 @@ class PriorityIndex:
         forking.watch(self)
 
     def _use(self, rng: np.random.Generator) -> None:
-        self._rng = rng  # keeps the bit generator alive for the kernel, which draws from it directly
-        self._draws = _kernel.Draws(rng.bit_generator.capsule)
+        with self.locked():  # a save tells the generator that is drawn from
+            self._rng = rng
+            self._draws = _kernel.Draws(rng.bit_generator)
 
     def __len__(self) -> int:
         """Transitions now in memory."""
@@ -235,7 +236,7 @@ class PriorityIndex:
 
     def reseed(self, seed: int | np.random.Generator | None) -> None:
         """Draw from a new random generator from here on."""
-        self._use(np.random.default_rng(seed))
+        self._use(generator(seed))
 
     def stats(self) -> dict[str, float]:
         """Numbers to watch while training (docs/metrics.md defines each); one pass over the memory."""
@@ -298,10 +299,11 @@ class PriorityIndex:
 
     def set_state(self, state: dict[str, Any], in_slots: bool = False) -> None:
         """Take over a saved state, once the arrays were filled (in the order of the slots, or as they are kept)."""
-        if in_slots:
-            self._kernel.take_slot_order(min(state["next_id"], self.capacity))
-        self._kernel.set_state(state)
-        self._use(saving.rng_from_state(state["rng"]))
+        with self.locked():
+            if in_slots:
+                self._kernel.take_slot_order(min(state["next_id"], self.capacity))
+            self._kernel.set_state(state)
+            self._use(saving.rng_from_state(state["rng"]))
 
     def state_arrays(
         self, next_id: int | None = None, in_slots: bool = False
