@@ -1,5 +1,7 @@
 """The recorder of vector environments, in every autoreset mode, against what the environments really did."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -64,17 +66,21 @@ def memory_for(env, **settings):
     )
 
 
-def expected(plans, calls, mode):
-    """Every transition of every environment, told from the plans alone: (env, episode, step, length, terminates)."""
+def expected(plans, calls, mode, lost=()):
+    """Every transition of every environment, told from the plans alone: (env, episode, step, length, terminates).
+
+    Without those of the calls that were lost.
+    """
     story = []
     for number, plan in enumerate(plans):
         episode = time = 0
-        for _ in range(calls):
+        for call in range(calls):
             length, terminates = plan[episode % len(plan)]
             if time == length:  # NEXT_STEP spends this call on the reset
                 episode, time = episode + 1, 0
                 continue
-            story.append((number, episode, time, length, terminates))
+            if call not in lost:
+                story.append((number, episode, time, length, terminates))
             time += 1
             if time == length and mode != AutoresetMode.NEXT_STEP:
                 episode, time = episode + 1, 0
@@ -165,6 +171,65 @@ def test_priorities_are_given_for_the_environments_that_played():
     assert recorder.memory.priorities([0, 1, 2]).tolist() == [5.0, 6.0, 8.0]
     recorder.step(np.zeros(2, int))
     assert recorder.played.tolist() == [True, True]
+
+
+def numbered(observation, action, reward, next_observation, terminated):
+    """A number that no two transitions share."""
+    (number, episode, step), after = observation.T, next_observation[:, 2]
+    return number + 10 * episode + 100 * step + 1000 * after + 1e5 * action + 1e7 * terminated + reward / 1000
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(plans=st.lists(LENGTHS, min_size=1, max_size=4), calls=st.integers(1, 25))
+def test_td_errors_are_asked_for_once_the_true_next_observation_is_known(mode, plans, calls):
+    env = envs(mode, plans)
+    recorder = VectorRecorder(env, memory_for(env, prioritization=pser.PER(eps=0.0)))
+    recorder.reset()
+    asked = []
+
+    def td_error(*step):
+        asked.append(len(step[2]))
+        return -numbered(*step)
+
+    for call in range(calls):
+        recorder.step(np.full(len(plans), call % 10), td_error=td_error)
+    memory = recorder.memory
+    ids = np.arange(len(memory))
+    rows = memory[ids]
+    wanted = numbered(rows.observation, rows.action, rows.reward, rows.next_observation, rows.terminated)
+    np.testing.assert_allclose(memory.priorities(ids), wanted, rtol=1e-6)
+    assert sum(asked) == len(memory)
+    assert 0 not in asked
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("mode", MODES)
+@given(
+    plans=st.lists(LENGTHS, min_size=1, max_size=4),
+    calls=st.integers(1, 25),
+    lost=st.sets(st.integers(0, 24), max_size=4),
+)
+def test_after_a_step_that_the_memory_refused_no_transition_leads_across_it(n_step, mode, plans, calls, lost):
+    env = envs(mode, plans)
+    recorder = VectorRecorder(env, memory_for(env, n_step=n_step))
+    recorder.reset()
+    for call in range(calls):
+        if call in lost:
+            with contextlib.suppress(pser.PserError):  # nothing is asked for where all are being reset
+                recorder.step(np.zeros(len(plans), int), td_error=lambda *step: np.full(len(step[2]), np.nan))
+        else:
+            recorder.step(np.zeros(len(plans), int))
+    memory = recorder.memory
+    if n_step == 1:
+        assert_holds(memory, expected(plans, calls, mode, lost))
+    memory.end_episodes()
+    rows = memory[np.arange(len(memory))]
+    steps = rows.next_observation[:, 2] - rows.observation[:, 2]
+    np.testing.assert_allclose(rows.discount, np.where(rows.terminated, 0.0, 0.5**steps))
+    np.testing.assert_array_equal(rows.next_observation[:, :2], rows.observation[:, :2])
+    before = memory.predecessors(np.arange(len(memory)), 1)[:, 0]
+    followed = rows.observation[before[before >= 0]] + np.float32([0, 0, 1])
+    np.testing.assert_array_equal(rows.observation[before >= 0], followed)
 
 
 def test_a_step_that_only_resets_adds_nothing():

@@ -1,5 +1,6 @@
 """Gymnasium's vector environments: each of their three ways to reset hides the end of an episode elsewhere."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from pser.memory.replay import ReplayMemory
 MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
 Bools = npt.NDArray[np.bool_]
 Stepped = tuple[Any, npt.NDArray[Any], Bools, Bools, dict[str, Any]]
+TDErrors = Callable[[Any, Any, Any, Any, Any], Any]
+"""(observation, action, reward, next_observation, terminated) → a TD error for each row."""
 
 
 class VectorRecorder:
@@ -59,11 +62,15 @@ class VectorRecorder:
         self.observation = self._kept(observation)
         return observation, info
 
-    def step(self, action: Any, *, priority: Any = None, td_error: Any = None) -> Stepped:
+    def step(self, action: Any, *, priority: Any = None, td_error: Any | TDErrors = None) -> Stepped:
         """One step of all environments, added to the memory; returns what the environment returned.
 
         The observation is the one to act on next: where it was not reset by itself, an ended environment was reset
-        here. `priority` and `td_error` are as for `ReplayMemory.add`, one for each environment.
+        here. `priority` and `td_error` are as for `ReplayMemory.add`, one for each environment. `td_error` may also be
+        a function of (observation, action, reward, next_observation, terminated): it is called once the step is played,
+        with the true next observations and only the rows that are added, and gives one TD error for each of them.
+        If the memory refuses the step, the environments have moved on nevertheless: the step is missing, the running
+        episodes end in the memory as truncated, and the next step begins new ones there.
         """
         if self.observation is None:
             raise PserError(
@@ -72,25 +79,38 @@ class VectorRecorder:
         following, reward, terminated, truncated, info = self.env.step(action)
         ended = np.logical_or(terminated, truncated)
         self.played = ~self._ended if self.autoreset == "NEXT_STEP" else np.ones(self.env.num_envs, bool)
-        next_observation = following
-        if self.autoreset == "SAME_STEP" and ended.any():
-            next_observation = _with_final(following, ended, info)
-        step = (self.observation, action, reward, next_observation, terminated, truncated)
-        given = {"priority": priority, "td_error": td_error}
-        if self.played.all():
-            self.ids = self.memory.add(*step, **given)
-        elif self.played.any():
-            rows = np.flatnonzero(self.played)
-            picked = {name: None if value is None else _rows(value, rows) for name, value in given.items()}
-            self.ids = self.memory.add(*(_rows(part, rows) for part in step), **picked, stream=rows)
-        else:
-            self.ids = np.zeros(0, np.int64)
-        if self.autoreset == "DISABLED" and ended.any():
-            following, fresh = self.env.reset(options={"reset_mask": ended})
-            info = {**info, **fresh}
-        self._ended = ended
-        self.observation = self._kept(following)
+        try:
+            next_observation = following
+            if self.autoreset == "SAME_STEP" and ended.any():
+                next_observation = _with_final(following, ended, info)
+            step = (self.observation, action, reward, next_observation, terminated, truncated)
+            self.ids = self._added(step, priority, td_error)
+        except BaseException:
+            # Nothing may follow on a step that is missing.
+            self.ids = self.memory.end_episodes(np.flatnonzero(self.played))
+            raise
+        finally:
+            if self.autoreset == "DISABLED" and ended.any():
+                following, fresh = self.env.reset(options={"reset_mask": ended})
+                info = {**info, **fresh}
+            self._ended = ended
+            self.observation = self._kept(following)
         return following, reward, terminated, truncated, info
+
+    def _added(self, step: tuple[Any, ...], priority: Any, td_error: Any) -> Ints:
+        """The ids of the transitions completed by the rows that were played."""
+        rows = None if self.played.all() else np.flatnonzero(self.played)
+        if rows is not None:
+            if not rows.size:
+                return np.zeros(0, np.int64)
+            step = tuple(_rows(part, rows) for part in step)
+            priority = None if priority is None else _rows(priority, rows)
+        if callable(td_error):
+            td_error = td_error(*step[:5])
+        elif td_error is not None and rows is not None:
+            td_error = _rows(td_error, rows)
+        given = {"priority": priority, "td_error": td_error, "stream": rows}
+        return self.memory.add(*step, **given)
 
     def _kept(self, observation: Any) -> Any:
         """The observation, safe from an environment that writes the next one into the same arrays."""
