@@ -1,6 +1,8 @@
 """A memory on disk: the same bits as one in memory, open again after a restart, and whole after a crash."""
 
+import copy
 import os
+import pickle
 import shutil
 from pathlib import Path
 
@@ -300,6 +302,12 @@ def test_once_closed_it_cannot_be_used(tmp_path):
     ):
         with pytest.raises(PserError, match="was closed: open it again"):
             use()
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_it_is_not_copied_or_pickled(how, tmp_path):
+    with pytest.raises(PserError, match="save it to a file and load that"):
+        how(player_on_disk("array", tmp_path / "memory").memory)
 
 
 def test_a_child_of_a_fork_is_refused(tmp_path):

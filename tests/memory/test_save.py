@@ -1,5 +1,6 @@
 """SEMANTICS: saving. A loaded memory continues bit for bit; a damaged file is refused; no pickle; atomic."""
 
+import copy
 import json
 import os
 import pickle
@@ -67,6 +68,41 @@ def test_a_loaded_index_knows_the_least_priority_that_was_ever_held(tmp_path):
         for one in (index, loaded):
             one.update([8], [td_error])
         assert loaded.state_arrays()["index"].tobytes() == index.state_arrays()["index"].tobytes()
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("rules", KINDS, ids=NAMES)
+def test_a_copy_of_an_index_continues_bit_for_bit_and_is_its_own(rules, how):
+    index = grown_index(rules, 60)
+    before = dump_index(index)
+    copied = COPIES[how](index)
+    assert dump_index(copied) == before
+    out = continue_index(copied, np.random.default_rng(1), 20)
+    assert dump_index(index) == before
+    assert continue_index(index, np.random.default_rng(1), 20) == out
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("frames", [True, False], ids=["frames", "array"])
+def test_a_copy_of_a_memory_continues_bit_for_bit_and_is_its_own(frames, n_step, how):
+    observation = pser.Frames((2,), stack=3) if frames else pser.Array((3, 2), np.uint8)
+    memory = pser.ReplayMemory(30, observation, num_envs=3, n_step=n_step, seed=0)
+    games = [FrameGame((2,), 3, seed=e) for e in range(3)]
+    continue_memory(memory, games, np.random.default_rng(0), 25, False)
+    before = dump_memory(memory)
+    copied = COPIES[how](memory)
+    assert dump_memory(copied) == before
+    out = continue_memory(copied, copy.deepcopy(games), np.random.default_rng(1), 20, False)
+    assert dump_memory(memory) == before
+    assert continue_memory(memory, games, np.random.default_rng(1), 20, False) == out
 
 
 def test_a_file_of_the_first_version_still_loads():

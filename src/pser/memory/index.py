@@ -281,6 +281,10 @@ class PriorityIndex:
             index.set_state(state, in_slots)
         return index
 
+    def __reduce__(self) -> saving.Reduced:
+        """A copy (`copy`, `pickle`) is what would be saved and loaded; it draws on from where this one is."""
+        return saving.reduced(self)
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other threads out of the index (and of a memory built on it) for a while.

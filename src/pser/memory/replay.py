@@ -28,6 +28,7 @@ from pser.memory.offline import arrays_of, episodes_in, fill, opened, reward_dty
 from pser.memory.parts import Saved
 from pser.memory.prioritization import PSER, Prioritization
 from pser.memory.rows import flags_of, intake_of, reals_of, rows_of
+from pser.memory.saving import Reduced, reduced
 from pser.memory.sequences import SequenceBatch, Sequences, update_windows
 from pser.memory.storage import Storage
 from pser.memory.tensors import TensorBatch
@@ -374,6 +375,15 @@ class ReplayMemory:
         It is written without a second copy in memory.
         """
         persistence.write(self, path)
+
+    def __reduce__(self) -> Reduced:
+        """A copy (`copy`, `pickle`) is what would be saved and loaded; it draws on from where this one is."""
+        if self._disk is not None:
+            raise PserError(
+                f"a memory on disk is not copied or pickled, got one in {str(self._disk.folder)!r}: save it to a file "
+                "and load that, or close it and load its folder"
+            )
+        return reduced(self)
 
     def save_changes(
         self, path: str | PathLike[str], *, since: Saved | None = None, background: bool = False

@@ -1,5 +1,7 @@
 """Settings, specs and random generators as JSON and back: what a memory's file tells beside its arrays."""
 
+import io
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +16,21 @@ KIND = "ReplayMemory"
 """What the file of a memory says it is."""
 LARGEST_COUNT = 2**62
 """Of ids and frames: far beyond any run."""
+
+
+Reduced = tuple[Callable[[Any, bytes], Any], tuple[Any, bytes]]
+
+
+def reduced(saved: Any) -> Reduced:
+    """For `copy` and `pickle` of a memory or an index: how it is made again, from the bytes of a save."""
+    stream = io.BytesIO()
+    saved.save(stream)
+    return restored, (type(saved), stream.getvalue())
+
+
+def restored(kind: Any, content: bytes) -> Any:
+    """A memory or an index as it was copied or pickled."""
+    return kind.load(io.BytesIO(content))
 
 
 def check_count(value: Any, what: str) -> int:
