@@ -1,7 +1,7 @@
 """Noticing resets that were stored as steps: Gymnasium's vector environments reset in the step after an end."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,39 +9,52 @@ import numpy.typing as npt
 ALIKE = 3
 """So many episodes must begin like a stored reset, and none otherwise, before it is said."""
 
+Rows = list[npt.NDArray[Any]]
+"""An observation's fields."""
+
+
+class End(NamedTuple):
+    """How an episode ended."""
+
+    final: Rows
+    """The last observation."""
+    far: float
+    """How far the last step led."""
+
 
 class AutoresetWatch:
     """Looks at how the first episodes begin.
 
-    A stored reset leads from the last observation of the episode before to another one, without reward and without
-    an end. (An episode that goes on after a lost life begins at such an observation too, but not time and again
-    without reward.)
+    A stored reset leads from the last observation of the episode before to another one, further away than the last
+    step led, without reward and without an end. (What goes on over an end, as after a lost life, moves on as before;
+    and where episodes end at the observation that they began with, that is where the last step led.)
     """
 
     def __init__(self) -> None:
-        self._final: dict[int, list[npt.NDArray[Any]]] = {}
+        self._ends: dict[int, End] = {}
         self._alike = 0
-
-    @property
-    def waiting(self) -> bool:
+        self.waiting = False
         """Must it see the next step, because an episode has ended? (It must see every step that ends one.)"""
-        return bool(self._final)
 
     def after(
         self,
         streams: Any,
-        now: list[npt.NDArray[Any]],
+        now: Rows,
         reward: npt.NDArray[np.float64],
-        following: list[npt.NDArray[Any]],
+        following: Rows,
         ended: npt.NDArray[np.bool_],
     ) -> Self | None:
         """The watch that goes on after this step, if it should."""
         for row, stream in enumerate(streams):
-            final = self._final.pop(int(stream), None)
-            if final is not None:
-                begins = [part[row] for part in now]
-                moves = not _equal(begins, [part[row] for part in following])
-                if not (moves and reward[row] == 0.0 and not ended[row] and _equal(begins, final)):
+            end = self._ends.pop(int(stream), None)
+            if end is None and not ended[row]:
+                continue
+            begins, leads = [part[row] for part in now], [part[row] for part in following]
+            far = _distance(begins, leads)
+            if end is not None:
+                if not (
+                    far > end.far and reward[row] == 0.0 and not ended[row] and _equal(begins, end.final)
+                ):
                     return None
                 self._alike += 1
                 if self._alike == ALIKE:
@@ -52,9 +65,19 @@ class AutoresetWatch:
                     )
                     return None
             if ended[row]:
-                self._final[int(stream)] = [part[row].copy() for part in following]
+                self._ends[int(stream)] = End([part.copy() for part in leads], far)
+        self.waiting = bool(self._ends)
         return self
 
 
-def _equal(one: list[npt.NDArray[Any]], other: list[npt.NDArray[Any]]) -> bool:
+def _equal(one: Rows, other: Rows) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _distance(one: Rows, other: Rows) -> float:
+    """Σ|a − b| over all numbers of an observation."""
+    with np.errstate(all="ignore"):
+        return sum(
+            float(np.abs(np.subtract(a, b, dtype=np.result_type(a, np.float64))).sum())
+            for a, b in zip(one, other, strict=True)
+        )

@@ -103,9 +103,9 @@ class ReplayMemory:
         self._sequences = Sequences(
             self._storage.kernel, self._index, self._columns, self._action, self._real
         )
-        # One environment is reset by its owner; frames that do not follow from the stack before are refused anyway.
-        resets = self.num_envs > 1 and not any(isinstance(field, Frames) for field in self._fields.values())
-        self._watch = AutoresetWatch() if resets else None
+        # Frames that do not follow from the stack before are refused anyway.
+        refuses = any(isinstance(field, Frames) for field in self._fields.values())
+        self._watch = None if refuses else AutoresetWatch()
         self._history = object()
         self._saving: Saving | None = None
         self._saved: Saved | None = None
