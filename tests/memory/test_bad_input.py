@@ -5,6 +5,7 @@ import pytest
 
 import pser
 from pser.errors import PserError
+from pser.memory import storage
 from strategies import index_pair, memory_pair
 
 from .dumps import dump_index, dump_memory
@@ -499,6 +500,45 @@ def test_a_memory_that_cannot_fit_is_refused_in_one_line(observation):
     with pytest.raises(PserError, match="must fit into memory") as caught:
         pser.ReplayMemory(10, observation)
     assert "\n" not in str(caught.value)
+
+
+GB_8 = 8 * 10**9
+
+
+def atari(capacity, *, kept=None, compress=False, capacity_bytes=None):
+    """Each array on its own fits into 8 GB, but for the frames of a compressed memory at worst."""
+    frames = pser.Frames((84, 84), compress=compress, capacity_bytes=capacity_bytes)
+    return pser.ReplayMemory(capacity, kept or frames, seed=0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: atari(200_000, kept=pser.Array((4, 84, 84), np.uint8)),
+        lambda: atari(170_000, kept={"a": pser.Array((2, 84, 84), np.uint8), "b": pser.Array((7000,))}),
+        lambda: atari(1_130_000),
+        lambda: atari(1_130_000, compress=True, capacity_bytes=GB_8),
+    ],
+    ids=["arrays", "dict", "frames", "bounded"],
+)
+def test_a_memory_is_refused_if_its_arrays_together_do_not_fit(make, monkeypatch):
+    monkeypatch.setattr(storage, "machine_bytes", lambda: GB_8)
+    with pytest.raises(PserError, match=r"must fit into memory \(8 GB\), got .* GB: lower capacity, store"):
+        make()
+
+
+def test_a_memory_that_may_fit_is_made(monkeypatch, tmp_path):
+    monkeypatch.setattr(storage, "machine_bytes", lambda: GB_8)
+    for memory in (
+        atari(1_000_000),
+        atari(3_000_000, compress=True),
+        atari(1_000_000, compress=True, capacity_bytes=GB_8 // 2),
+    ):
+        assert len(memory) == 0
+    monkeypatch.setattr(storage, "machine_bytes", lambda: 1000)
+    assert len(pser.ReplayMemory(100, pser.Array((4,)), storage="disk", path=tmp_path / "memory")) == 0
+    monkeypatch.setattr(storage, "machine_bytes", lambda: None)
+    assert len(pser.ReplayMemory(100, pser.Array((4,)))) == 0
 
 
 @pytest.mark.parametrize("make", [pser.Array, pser.Frames])

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from pser.errors import PserError
 from pser.learner.planes import FILTERS, POSITIONS, SparseConvolution
+from pser.memory.storage import machine_bytes
 
 NETWORK_OF_FAMILY = {"atari": "nature", "minatar": "minatar", "gym": "mlp"}
 """The network that `auto` stands for."""
@@ -106,8 +106,8 @@ def _mlp(shape: tuple[int, ...], streams: Streams, hidden: tuple[int, ...]) -> Q
 def _require_room(weights: int, hidden: tuple[int, ...]) -> None:
     """Refuse a network that the computer has no memory for, before it is asked for and the system ends us."""
     needed = 4 * NETWORK_COPIES * weights
-    here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > here:
+    here = machine_bytes()
+    if here is not None and needed > here:
         raise PserError(
             f"a network must fit into memory ({here / 1e9:.0f} GB), got hidden {hidden}, which takes "
             f"{needed / 1e9:,.0f} GB to train: lower --hidden"

@@ -40,6 +40,8 @@ class Stored(NamedTuple):
     """Does it tell where streams are? After a crash they begin anew."""
     newest: tuple[str, str] | None = None
     """Of what is written in another order, two arrays: the newest id in each entry (−1: none), the ids' counter."""
+    at_worst: bool = False
+    """Is it laid out for the worst case, and hardly ever filled?"""
 
 
 def zeros(name: str, stored: Stored) -> Values:
@@ -209,6 +211,7 @@ class CompressedColumn(FrameColumn):
         least = _chunks(2 * moved + self._lag + self._key_age) + self._reserve + 3
         most = _chunks(self._ring + self._key_age) + self._reserve + 3
         self._limit = most
+        self._is_unbounded = field.capacity_bytes is None
         if field.capacity_bytes is not None:
             require(
                 field.capacity_bytes >= least * self._chunk_bytes,
@@ -229,6 +232,7 @@ class CompressedColumn(FrameColumn):
                 np.uint8,
                 used="used_chunks",
                 newest=("last_frame", "next_frame"),
+                at_worst=self._is_unbounded,
             ),
             "last_frame": Stored((self._limit,), np.int64, initial=-1),
             "filled": Stored((1,), np.int64),

@@ -1,6 +1,7 @@
 """The arrays behind a memory: laid out and allocated here, written by the kernel, saved by name."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,30 @@ def used_bytes(layout: Layout, next_id: int, counters: dict[str, int]) -> dict[s
     return sizes
 
 
+def machine_bytes() -> int | None:
+    """How much memory this machine has; None where that cannot be told."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def require_room(layout: Layout, index_bytes: int) -> None:
+    """Refuse what this machine cannot hold: the system would give it all, and end us once it is filled."""
+    arrays = sum(
+        math.prod(stored.shape) * np.dtype(stored.dtype).itemsize
+        for stored in layout.values()
+        if not stored.at_worst
+    )
+    needed, here = arrays + index_bytes, machine_bytes()
+    if here is not None and needed > here:
+        raise PserError(
+            f"{layout['reward/rows'].shape[0]} transitions must fit into memory ({here / 1e9:.3g} GB), got "
+            f"{needed / 1e9:.3g} GB: lower capacity, store frames once with pser.Frames, or keep them on disk with "
+            "storage='disk'"
+        )
+
+
 class Storage:
     """Every array of a memory and the kernel's store that writes them."""
 
@@ -114,6 +139,7 @@ class Storage:
         self.columns = columns
         written = np.zeros(1, np.int64)
         if disk is None:
+            require_room(self.layout, index.blocks().nbytes)
             self.arrays = {name: self.initial(name) for name in self.layout}
         else:
             self.arrays, written = disk.arrays(self.layout, self.initial)
