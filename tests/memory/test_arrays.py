@@ -92,6 +92,21 @@ def test_torch_tensors_with_gradients_are_accepted(dtype):
     assert memory.priorities(torch.arange(4)).tolist() == [1.5, 6.0, 0.0, 3.75]
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
+def test_torch_floats_that_numpy_does_not_know_keep_their_values(dtype):
+    torch = pytest.importorskip("torch")
+    memory = memory_of_four()
+    td = torch.tensor(TD, requires_grad=True).to(getattr(torch, dtype))
+    assert memory.update_priorities(torch.arange(4), td) == 4
+    assert memory.priorities(np.arange(4)).tolist() == [0.5, 2.0, 0.0, 1.25]
+    one = torch.tensor([1.5]).to(getattr(torch, dtype))
+    (added,) = memory.add(one, 0, one, one, False, False, td_error=one)
+    assert memory.priorities(added) == 1.5
+    assert memory[added].reward == memory[added].observation == 1.5
+    with pytest.raises(PserError, match="ids must be whole numbers"):
+        memory.update_priorities(td, td)
+
+
 def test_torch_tensors_that_are_bad_are_refused():
     torch = pytest.importorskip("torch")
     memory = memory_of_four()

@@ -25,11 +25,21 @@ def to_numpy(value: Any, what: str) -> npt.NDArray[Any]:
             value = value.cpu() if hasattr(value, "cpu") else value
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return np.from_dlpack(value)
-        return np.asarray(value)
+        return _widened(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise PserError(
             f"{what} must be an array, got {type(value).__name__} ({error}): convert it first"
         ) from None
+
+
+def _widened(value: Any) -> npt.NDArray[Any]:
+    """As NumPy; floats that it does not know (torch's bfloat16) as float32, which holds every one of them."""
+    try:
+        return np.asarray(value)
+    except TypeError:
+        if not (hasattr(value, "is_floating_point") and value.is_floating_point()):
+            raise
+        return np.asarray(value.float())
 
 
 def as_ids(value: Any) -> Ints:
