@@ -111,6 +111,20 @@ Fields = dict[str, Field]
 MOST_AXES = 32
 """Of a field: NumPy takes 64, and a batch of stacks adds a few."""
 
+OBSERVATION = (
+    "an observation must be an array, a frame stack, or a dict of these",
+    "give pser.Array, pser.Frames, a dict of these, or a Gymnasium space of fixed shape",
+)
+FIELD = (
+    "a field of a dict observation must be an array or a frame stack",
+    "give pser.Array, pser.Frames or a Gymnasium space of fixed shape, and move the fields of an inner dict out",
+)
+ACTION = (
+    "an action must be one array",
+    "give pser.Array or a Gymnasium space of fixed shape, and join the parts of a dict to one vector",
+)
+"""What can be stored, and what to do otherwise."""
+
 WHOLE = ""
 """The name of the only field of an observation that is not a dict."""
 
@@ -120,11 +134,11 @@ def observation_fields(spec: Any) -> Fields:
     if isinstance(spec, Array | Frames):
         return {WHOLE: spec}
     if isinstance(spec, Mapping):
-        fields = {str(name): _one_field(part) for name, part in spec.items()}
+        fields = {str(name): _one_field(part, *FIELD) for name, part in spec.items()}
     elif hasattr(spec, "spaces") and isinstance(spec.spaces, Mapping):  # gymnasium.spaces.Dict
-        fields = {str(name): _one_field(part) for name, part in spec.spaces.items()}
+        fields = {str(name): _one_field(part, *FIELD) for name, part in spec.spaces.items()}
     else:
-        return {WHOLE: _one_field(spec)}
+        return {WHOLE: _one_field(spec, *OBSERVATION)}
     if not fields or WHOLE in fields:
         raise PserError(
             f"a dict observation needs at least one field and no empty name, got {list(fields)}: name them"
@@ -134,21 +148,19 @@ def observation_fields(spec: Any) -> Fields:
 
 def action_field(spec: Any) -> Array:
     """The spec of an action."""
-    field = _one_field(spec)
+    field = _one_field(spec, *ACTION)
     if isinstance(field, Frames):
         raise PserError(f"an action cannot be a frame stack, got {field}: use pser.Array")
     return field
 
 
-def _one_field(spec: Any) -> Field:
+def _one_field(spec: Any, rule: str, remedy: str) -> Field:
     if isinstance(spec, Array | Frames):
         return spec
     # Gymnasium spaces tell shape and dtype; asking for the attributes spares importing it.
     shape, dtype = getattr(spec, "shape", None), getattr(spec, "dtype", None)
     if shape is None or dtype is None or hasattr(spec, "spaces"):
-        raise PserError(
-            f"cannot store {spec!r}: give pser.Array, pser.Frames, a dict of these, or a Gymnasium space of fixed shape"
-        )
+        raise PserError(f"{rule}, got {spec!r}: {remedy}")
     return Array(tuple(shape), dtype)
 
 

@@ -275,6 +275,8 @@ def test_wrong_uses_say_what_to_do():
         VectorRecorder(env, memory_for(env)).step(np.zeros(3, int))
     with pytest.raises(pser.PserError, match="give autoreset="):
         VectorRecorder(env, memory_for(env), autoreset="sometimes")
+    with pytest.raises(pser.PserError, match=r"must be a vector environment.*gymnasium\.make_vec"):
+        VectorRecorder(Diary(0, PLANS[0]), memory_for(env))
     env.metadata = {}
     with pytest.raises(pser.PserError, match="give autoreset="):
         VectorRecorder(env, memory_for(env))

@@ -502,6 +502,34 @@ def test_a_memory_that_cannot_fit_is_refused_in_one_line(observation):
     assert "\n" not in str(caught.value)
 
 
+def test_a_dict_where_one_array_is_wanted_is_refused_with_what_to_do():
+    spaces = pytest.importorskip("gymnasium.spaces")
+    box = spaces.Box(0.0, 1.0, (2,))
+    for action in (spaces.Dict(a=box), {"a": pser.Array((2,))}, spaces.Tuple([box])):
+        refused(
+            pser.ReplayMemory, 4, box, action, match="an action must be one array.*join the parts of a dict"
+        )
+    for inner in (spaces.Dict(a=box), {"a": box}, spaces.Tuple([box]), spaces.Text(3)):
+        rule = "a field of a dict observation must be an array or a frame stack.*move the fields of an inner dict out"
+        refused(pser.ReplayMemory, 4, {"outer": inner}, match=rule)
+    refused(
+        pser.ReplayMemory, 4, spaces.Dict(outer=spaces.Dict(a=box)), match="a field of a dict observation"
+    )
+    refused(
+        pser.ReplayMemory, 4, spaces.Tuple([box]), match="an observation must be an array.*or a dict of these"
+    )
+
+
+@pytest.mark.parametrize("stream", [1.5, [0.0], "0"], ids=str)
+def test_a_stream_that_is_no_whole_number_is_told_so(stream):
+    memory = pser.ReplayMemory(4, pser.Array((1,)), num_envs=2, seed=0)
+    row = np.zeros((1, 1), np.float32)
+    rule = "stream must be whole numbers.*each row's environment"
+    refused(memory.add, row, [0], [0.0], row, [False], [False], stream=stream, match=rule)
+    refused(memory.end_episodes, stream, match=rule)
+    refused(memory.index.append, [True], stream=stream, match=rule)
+
+
 GB_8 = 8 * 10**9
 
 

@@ -29,6 +29,11 @@ class VectorRecorder:
 
         `autoreset` (NEXT_STEP, SAME_STEP or DISABLED) is for an environment whose metadata does not tell.
         """
+        if not hasattr(env, "num_envs"):
+            raise PserError(
+                f"the environment must be a vector environment, got {env!r}: make it with gymnasium.make_vec, or add "
+                "its steps with memory.add"
+            )
         if memory.num_envs != env.num_envs:
             raise PserError(
                 f"the memory must have num_envs={env.num_envs} as the environment has, got {memory.num_envs}: "

@@ -42,18 +42,21 @@ def _widened(value: Any) -> npt.NDArray[Any]:
         return np.asarray(value.float())
 
 
-def as_ids(value: Any) -> Ints:
-    """Transition ids as contiguous int64."""
-    ids = to_numpy(value, "ids")
+def as_ids(value: Any, what: str = "ids", remedy: str = "pass the ids that sample returned") -> Ints:
+    """Transition ids, or what else is counted, as contiguous int64."""
+    ids = to_numpy(value, what)
     if ids.size == 0:
         return np.zeros(0, np.int64)
     if ids.dtype.kind not in "iu" or (
         ids.dtype.kind == "u" and ids.dtype.itemsize == 8 and ids.max() > 2**63 - 1
     ):
-        raise PserError(
-            f"ids must be whole numbers, got dtype {ids.dtype}: pass the ids that sample returned"
-        )
+        raise PserError(f"{what} must be whole numbers, got dtype {ids.dtype}: {remedy}")
     return np.ascontiguousarray(ids, dtype=np.int64)
+
+
+def as_streams(value: Any) -> Ints:
+    """The streams that rows belong to, in one row."""
+    return as_ids(value, "stream", "give each row's environment, numbered from 0").reshape(-1)
 
 
 def as_reals(value: Any, what: str) -> Reals:

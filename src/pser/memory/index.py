@@ -12,7 +12,7 @@ from pser import _kernel
 from pser.errors import PserError, is_real, is_whole, require
 from pser.files import archive
 from pser.memory import forking, saving
-from pser.memory.arrays import INT64, Ints, Reals, as_flags, as_ids, as_reals
+from pser.memory.arrays import INT64, Ints, Reals, as_flags, as_ids, as_reals, as_streams
 from pser.memory.prioritization import PER, PSER, Prioritization, Uniform
 
 LARGEST_CAPACITY = 2**31 - 1
@@ -125,7 +125,7 @@ class PriorityIndex:
         """
         firsts = np.atleast_1d(as_flags(first, "first"))
         rows = len(firsts)
-        streams = None if stream is None else as_rows(as_ids(stream), rows, "stream")
+        streams = None if stream is None else as_rows(as_streams(stream), rows, "stream")
         if streams is None and rows != self.num_streams:
             raise PserError(
                 f"without `stream` there must be one row for each of {self.num_streams} streams, got {rows}: name them"

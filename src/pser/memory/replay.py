@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pser.errors import PserError, require
 from pser.files import archive
 from pser.memory import forking, persistence
-from pser.memory.arrays import INT64, Ints, Reals, as_ids, as_reals, to_numpy
+from pser.memory.arrays import INT64, Ints, Reals, as_ids, as_reals, as_streams, to_numpy
 from pser.memory.autoreset import AutoresetWatch
 from pser.memory.batch import Batch, BatchBuffers, ThreadBuffers, first_row
 from pser.memory.changes import Saving
@@ -182,7 +182,7 @@ class ReplayMemory:
             if added is not None:
                 return np.frombuffer(added, INT64)
         # The kernel did not take it as it is: convert it, say what is wrong, or wait for a save.
-        streams = None if stream is None else as_ids(stream).reshape(-1)
+        streams = None if stream is None else as_streams(stream)
         rows = self.num_envs if streams is None else len(streams)
         now = self._observation_rows(observation, rows, "observation")
         actions = rows_of(self._action, action, rows, "action")
@@ -203,7 +203,7 @@ class ReplayMemory:
         For a run that goes on with fresh environments: unfinished n-step transitions are completed, and the next
         step begins an episode. Returns the ids of the transitions completed.
         """
-        streams = np.arange(self.num_envs) if stream is None else as_ids(stream).reshape(-1)
+        streams = np.arange(self.num_envs) if stream is None else as_streams(stream)
         return self._in_room(len(streams), self._storage.kernel.end_episodes, streams)
 
     @overload
