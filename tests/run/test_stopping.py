@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,6 +204,33 @@ def test_a_finished_run_is_extended(tmp_path):
     assert json.loads((path / "manifest.json").read_text())["extended_to_frames"] == 240
     resume_run(path, progress)
     assert "240 frames" in progress.messages[-1]
+
+
+@pytest.mark.parametrize("left", ["all", "a snapshot", "records"])
+def test_a_run_that_lost_its_checkpoints_keeps_its_records(tmp_path, left):
+    path = tmp_path / "run"
+    start(path, checkpoint_period_frames=40)
+    shutil.rmtree(path / "checkpoints")
+    if left != "all":
+        (path / "status.json").unlink()
+    if left == "records":
+        (path / "snapshots/last.pser").unlink()
+    files = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    with pytest.raises(PserError, match="the run was at 160 frames: put its checkpoints back"):
+        resume_run(path, Quiet(), extend_frames=80)
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == files
+
+
+def test_a_run_killed_while_it_wrote_its_first_checkpoint_starts_anew(tmp_path):
+    path = tmp_path / "run"
+    start(path, checkpoint_period_frames=40)
+    shutil.rmtree(path / "checkpoints")
+    (path / "status.json").unlink()
+    (path / "snapshots/last.pser").unlink()
+    lines = (path / "train.jsonl").read_text().splitlines(keepends=True)
+    (path / "train.jsonl").write_text("".join(lines[:4]))  # 80 frames, two periods
+    resume_run(path, Quiet())
+    assert records(path)[0][-1]["frames"] == 160
 
 
 def test_an_extension_that_was_stopped_goes_on_to_its_end(tmp_path):

@@ -23,6 +23,7 @@ from pser.records.edits import refuse_edited
 from pser.records.folder import RunFolder
 from pser.records.jsonl import newest_frames
 from pser.records.manifest import budget_of, build_manifest, read_manifest, settings_of, write_manifest
+from pser.records.snapshot import snapshot_path
 from pser.records.trackers import require_tracker
 from pser.records.trust import refuse_imports
 from pser.run.progress import Progress
@@ -109,30 +110,42 @@ def resume_run(
         raise PserError(
             f"{path} was started with another engine: continue it with pser train --resume {path}"
         )
-    with folder.locked():
+    with folder.locked(), engine.open(settings) as trainer:
+        with _warnings_said(progress):
+            checkpoint = read_newest_checkpoint(folder.checkpoints, trainer.load_memory)
+        if checkpoint:
+            refuse_edited(settings, checkpoint, folder.manifest)
+        else:
+            _refuse_lost_checkpoints(folder, settings)
+        where = (
+            f"at {checkpoint.state['frames']:,} frames" if checkpoint else "from the start: no checkpoint yet"
+        )
+        recorded = newest_frames(folder.train)
+        again = recorded - (checkpoint.state["frames"] if checkpoint else 0)
+        repeated = f"; {again:,} frames since then are played again" if again > 0 else ""
+        progress.said(f"resuming {path} {where}{repeated}")
+        resumed = {"frames": checkpoint.state["frames"] if checkpoint else 0, "recorded_frames": recorded}
+        noted: dict[str, Any] = {"resumed": [*manifest.get("resumed", []), resumed]}
         if extend_frames:
             budget += extend_frames
-            write_manifest(folder.manifest, manifest | {"extended_to_frames": budget})
-        with engine.open(settings) as trainer:
-            with _warnings_said(progress):
-                checkpoint = read_newest_checkpoint(folder.checkpoints, trainer.load_memory)
-            if checkpoint:
-                refuse_edited(settings, checkpoint, folder.manifest)
-            where = (
-                f"at {checkpoint.state['frames']:,} frames"
-                if checkpoint
-                else "from the start: no checkpoint yet"
-            )
-            recorded = newest_frames(folder.train)
-            again = recorded - (checkpoint.state["frames"] if checkpoint else 0)
-            repeated = f"; {again:,} frames since then are played again" if again > 0 else ""
-            progress.said(f"resuming {path} {where}{repeated}")
-            resumed = {"frames": checkpoint.state["frames"] if checkpoint else 0, "recorded_frames": recorded}
-            write_manifest(
-                folder.manifest,
-                read_manifest(folder.manifest) | {"resumed": [*manifest.get("resumed", []), resumed]},
-            )
-            _run(folder, trainer, checkpoint, progress, budget)
+            noted["extended_to_frames"] = budget
+        write_manifest(folder.manifest, manifest | noted)
+        _run(folder, trainer, checkpoint, progress, budget)
+
+
+def _refuse_lost_checkpoints(folder: RunFolder, settings: TrainSettings) -> None:
+    """Only a run that never had a checkpoint starts anew: its records would be cut back to nothing."""
+    recorded, period = newest_frames(folder.train), settings.run.checkpoint_period_frames
+    had_one = (
+        (folder.read_status() or {}).get("state") == "finished"
+        or snapshot_path(folder, "last").exists()
+        or 0 < 2 * period < recorded  # the second checkpoint waits for the first
+    )
+    if had_one:
+        raise PserError(
+            f"a run goes on from a checkpoint, and {folder.checkpoints} holds none although the run was at "
+            f"{recorded:,} frames: put its checkpoints back, or start a new run in another folder"
+        )
 
 
 def build_trainer(settings: TrainSettings, game: Game) -> Trainer:
