@@ -161,3 +161,17 @@ def test_a_screen_that_cannot_be_drawn_is_one_line(monkeypatch):
     game.reset(0)
     with pytest.raises(PserError, match="pygame is not installed"):
         game.render()
+
+
+def test_a_game_that_needs_another_package_says_in_one_line_what_to_install(tmp_path, monkeypatch):
+    lines = [
+        "from gymnasium.error import DependencyNotInstalled",
+        "raise DependencyNotInstalled('Box2D is not installed:\\npip install gymnasium[box2d]')",
+    ]
+    (tmp_path / "pser_test_lander.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    gymnasium.register("pser-test/Lander-v0", "pser_test_lander:Lander")
+    message = "^Gymnasium cannot make 'pser-test/Lander-v0': Box2D is not installed: pip install gymnasium"
+    with pytest.raises(PserError, match=message):
+        GymGame("pser-test/Lander-v0")
+    del gymnasium.registry["pser-test/Lander-v0"]

@@ -48,7 +48,7 @@ class GymGame:
         self._envs: list[Any] = []
         for number in range(self.num_envs):
             # Only environment 0 is ever shown.
-            shown = {"render_mode": "rgb_array"} if number == 0 and _can_render(spec) else {}
+            shown = {"render_mode": "rgb_array"} if number == 0 and _can_render(gymnasium, spec) else {}
             self._envs.append(_make(gymnasium, spec.id, **options, **shown))
         actions = self._envs[0].action_space
         if not isinstance(actions, gymnasium.spaces.Discrete):
@@ -193,14 +193,14 @@ def _make(gymnasium: Any, env_id: str, **options: Any) -> Any:
         raise PserError(f"Gymnasium cannot make {env_id!r}: {_one_line(error)}") from error
 
 
-def _can_render(spec: Any) -> bool:
+def _can_render(gymnasium: Any, spec: Any) -> bool:
     from gymnasium.envs.registration import load_env_creator
 
     try:
         creator = (
             load_env_creator(spec.entry_point) if isinstance(spec.entry_point, str) else spec.entry_point
         )
-    except ImportError:
+    except (ImportError, gymnasium.error.DependencyNotInstalled):
         return False  # gymnasium.make says more clearly what is missing.
     return "rgb_array" in getattr(creator, "metadata", {}).get("render_modes", ())
 
