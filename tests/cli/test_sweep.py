@@ -109,6 +109,27 @@ def test_a_bad_setting_is_refused_before_anything_runs(tmp_path):
         sweep.plan(settings(tmp_path, "--envs", "minatar:breakout", "--alpha", "2"))
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--envs", "gym:CartPole-v1", "gym:Pendulum-v1"], "gym:Pendulum-v1 has Box"),
+        (["--envs", "minatar:breakout", "minatar:breakot"], "did you mean breakout"),
+        (["--envs", "gym:CartPole-v1", "--replay", "uniform", "ier"], "introspective replay needs n_step 1"),
+        (["--envs", "minatar:breakout", "--eval-noop-max", "30"], "noop_max is for Atari games"),
+    ],
+)
+def test_what_no_run_could_begin_with_is_refused_before_any_runs(tmp_path, flags, message):
+    with pytest.raises(PserError, match=message):
+        sweep.plan(settings(tmp_path, *flags))
+
+
+def test_each_game_is_tried_once(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr("pser.learner.games.try_games", lambda settings: tried.append(settings.game.env))
+    sweep.plan(settings(tmp_path, "--envs", "gym:CartPole-v1", "atari:Pong", "--seeds", "0", "1"))
+    assert tried == ["gym:CartPole-v1", "atari:Pong"]
+
+
 def test_a_failure_is_reported_and_the_rest_goes_on(tmp_path, capsys):
     jobs = sweep.plan(settings(tmp_path, "--envs", "minatar:breakout", "--seeds", "0"))
     executor = Recorder(failing={jobs[1].name})
@@ -257,7 +278,9 @@ def test_failed_runs_end_the_sweep_with_one_line(tmp_path, capsys):
     arguments = [
         "sweep",
         "--envs",
-        "gym:NoSuch-v0",
+        "gym:CartPole-v1",
+        "--network",
+        "nature",
         "--replay",
         "per",
         "--seeds",
@@ -268,7 +291,7 @@ def test_failed_runs_end_the_sweep_with_one_line(tmp_path, capsys):
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert "1 of 1 runs failed" in captured.err
-    assert "NoSuch-v0" in captured.out
+    assert "the nature network needs frames" in captured.out
 
 
 def test_agents_are_an_axis_of_the_grid(tmp_path):

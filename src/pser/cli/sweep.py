@@ -132,9 +132,12 @@ def run(settings: Any) -> None:
 
 def plan(settings: Any) -> list[Job]:
     """The runs of the grid, each once; bad settings are refused here, before anything is run."""
+    from pser.learner.games import try_games
     from pser.learner.presets import default_preset, preset_settings
+    from pser.learner.replay import check_replay
 
     jobs: dict[str, Job] = {}
+    tried = set()
     flags = given_flags(settings, LEFT_OUT)
     command = shlex.join(["pser", *sys.argv[1:]])
     agents = settings.agent or (None,)
@@ -147,6 +150,10 @@ def plan(settings: Any) -> list[Job]:
         base = preset_settings(preset, env)
         wanted = base.override({**({} if agent is None else switches(agent, base)), **flags, **own})
         wanted = shorten_evaluation(wanted, flags)
+        check_replay(wanted)
+        if (wanted.game, wanted.evaluation) not in tried:
+            try_games(wanted)
+            tried.add((wanted.game, wanted.evaluation))
         label = run_label(wanted)
         folder = settings.out / env.replace(":", "-") / label / f"seed-{seed}"
         refuse_other_settings(folder, wanted)

@@ -37,9 +37,14 @@ class MemoryReplay:
 
     def __init__(self, settings: TrainSettings, game: Game, agent: Agent) -> None:
         self.settings, self.agent = settings, agent
-        n_step = settings.replay.n_step
-        require(not self.single_steps or n_step == 1, f"{self.single_steps} needs n_step 1", n_step, "set it")
+        self.check(settings)
         self.memory = build_memory(settings, game, self.sampled_by(settings.replay.prioritization))
+
+    @classmethod
+    def check(cls, settings: TrainSettings) -> None:
+        """Refuse settings that the rule cannot work with."""
+        n_step = settings.replay.n_step
+        require(not cls.single_steps or n_step == 1, f"{cls.single_steps} needs n_step 1", n_step, "set it")
 
     def sampled_by(self, rule: Any) -> Any:
         """The prioritization by which the memory samples, given the rule's settings."""
@@ -93,5 +98,14 @@ def build_memory(settings: TrainSettings, game: Game, prioritization: Any) -> "p
 
 def build_replay(settings: TrainSettings, game: Game, agent: Agent) -> MemoryReplay:
     """The replay of the strategy that the settings name."""
-    replay: MemoryReplay = load(STRATEGIES[settings.replay.replay].replay)(settings, game, agent)
-    return replay
+    return _replay_class(settings)(settings, game, agent)
+
+
+def check_replay(settings: TrainSettings) -> None:
+    """Refuse settings that their replay strategy cannot work with, before there is a game or an agent."""
+    _replay_class(settings).check(settings)
+
+
+def _replay_class(settings: TrainSettings) -> type[MemoryReplay]:
+    found: type[MemoryReplay] = load(STRATEGIES[settings.replay.replay].replay)
+    return found
