@@ -57,3 +57,10 @@ def test_report_scores_at_the_frames_asked_for(runs, tmp_path, capsys):
     assert "scores count the first 250,000 frames" in capsys.readouterr().out
     assert main(["report", str(runs), "--out", str(out), "--at-frames", "900000"]) == 2
     assert "the longest has 500,000: lower --at-frames" in capsys.readouterr().err
+    assert main(["report", str(runs), "--out", str(out), "--at-frames", "1000"]) == 2
+    assert "up to 1,000 frames; the first come at 25,000: raise --at-frames" in capsys.readouterr().err
+
+
+def test_a_negative_seed_is_one_line(runs, capsys):
+    assert main(["report", str(runs), "--seed", "-1"]) == 2
+    assert capsys.readouterr().err == "pser: seed is not negative; got -1: use 0 or more\n"

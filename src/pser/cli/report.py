@@ -56,6 +56,8 @@ class Settings:
             raise PserError(f"at_frames is at least 1; got {self.at_frames}: name the frames to compare at")
         if self.smooth_frames is not None and self.smooth_frames < 0:
             raise PserError(f"smooth_frames is not negative; got {self.smooth_frames}: use 0 for none")
+        if self.seed < 0:
+            raise PserError(f"seed is not negative; got {self.seed}: use 0 or more")
 
 
 def run(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from pser.analysis.report.games import GameCurves, game_curves
 from pser.analysis.report.labels import Style, styles
 from pser.analysis.report.loading import load_runs
 from pser.analysis.report.runs import Note, RunSet
-from pser.analysis.report.scoreboard import Scoreboard, ScoreKind, build_scoreboard
+from pser.analysis.report.scoreboard import Scoreboard, ScoreKind, build_scoreboard, run_series, source_of
 from pser.analysis.report.words import Sentence, summary
 from pser.analysis.statistics.aggregate import performance_profile
 from pser.errors import PserError
@@ -76,12 +76,8 @@ def build_report(paths: Sequence[Path], settings: ReportSettings) -> Report:
     runs = load_runs(paths)
     window = smoothing_window([float(run.frames) for run in runs.runs], settings.smooth_frames)
     board = build_scoreboard(runs, window, settings.at_frames)
-    longest = max(run.frames for run in runs.runs)
-    if settings.at_frames is not None and not board.boards and longest:
-        raise PserError(
-            f"no run has returns after {settings.at_frames:,} frames; the longest has {longest:,}: "
-            "lower --at-frames"
-        )
+    if settings.at_frames is not None and not board.boards:
+        _refuse_frames(settings.at_frames, runs)
     rng = np.random.default_rng(settings.seed)
     comparison = compare(board, runs, kind=settings.score, rng=rng, resamples=settings.resamples)
     curves = game_curves(runs, window, published=settings.published)
@@ -142,3 +138,22 @@ def _notes(
             names = ", ".join(curve.label for curve in shorter)
             notes.append(Note(f"{env.env}: where seeds end early the curve goes on with the others: {names}"))
     return notes
+
+
+def _refuse_frames(at_frames: int, runs: RunSet) -> None:
+    """No run could be scored after so many frames: say why, unless none has a score at all."""
+    series = [
+        run_series(run, source_of(of_env))
+        for of_env in (runs.select(env=env) for env in runs.envs)
+        for run in of_env
+    ]
+    firsts = [int(points.frames[0]) for points in series if len(points)]
+    longest = max(run.frames for run in runs.runs)
+    if firsts and at_frames < min(firsts):
+        raise PserError(
+            f"no run has returns up to {at_frames:,} frames; the first come at {min(firsts):,}: raise --at-frames"
+        )
+    if longest:
+        raise PserError(
+            f"no run has returns after {at_frames:,} frames; the longest has {longest:,}: lower --at-frames"
+        )

@@ -152,6 +152,8 @@ def _board(
         for run in late
     )
     kept = [run for run in kept if run.name in cut]
+    if not kept:
+        return None
     smooth = {name: moving_average(series, window) for name, series in cut.items()}
     pooled = np.concatenate([series.values for series in smooth.values()])
     return EnvBoard(
