@@ -29,6 +29,45 @@ def test_the_same_seed_gives_the_same_score(run):
     assert scores[0] != scores[2]
 
 
+def test_a_score_of_more_episodes_is_replaced_only_if_named(run, tmp_path, capsys):
+    assert main(["evaluate", str(run), "--episodes", "8"]) == 0
+    before = (run / "final.json").read_bytes()
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--episodes", "1", "--epsilon", "1", "--snapshot", "last"]) == 2
+    captured = capsys.readouterr()
+    assert "holds a score over 8 episodes, got --episodes 1: play as many" in captured.err
+    assert captured.out == ""
+    assert main(["evaluate", str(run), "--episodes", "1", "--out", str(tmp_path / "quick.json")]) == 0
+    assert json.loads((tmp_path / "quick.json").read_text())["episodes"] == 1
+    assert (run / "final.json").read_bytes() == before
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--episodes", "1", "--out", str(run / "final.json")]) == 0
+    mean = json.loads(before)["mean_return"]
+    said = f"written: {run / 'final.json'}, in place of {mean:.2f} over 8 episodes of the best snapshot"
+    assert capsys.readouterr().out.splitlines()[-1] == said
+    assert json.loads((run / "final.json").read_text())["episodes"] == 1
+
+
+@pytest.mark.parametrize("place", ["missing/score.json", ""])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_played(
+    run, tmp_path, capsys, monkeypatch, place
+):
+    monkeypatch.setattr("pser.learner.evaluation.evaluate", None)
+    assert main(["evaluate", str(run), "--out", str(tmp_path / place)]) == 2
+    assert capsys.readouterr().err.startswith("pser: ")
+
+
+def test_the_score_is_printed_even_if_it_cannot_be_written_after_all(run, tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pser.files.atomic.write_text", full)
+    assert main(["evaluate", str(run), "--episodes", "1", "--out", str(tmp_path / "score.json")]) == 2
+    captured = capsys.readouterr()
+    assert "mean return" in captured.out
+    assert "No space left" in captured.err
+
+
 def test_mistakes_are_one_line(run, tmp_path, capsys):
     assert main(["evaluate", str(tmp_path)]) == 2
     assert "no manifest" in capsys.readouterr().err

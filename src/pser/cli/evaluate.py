@@ -8,12 +8,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from pser.cli.parsing import UNSET
-from pser.errors import PserError
+from pser.errors import DamagedFileError, PserError, is_real, is_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,8 @@ class Settings:
     """Copies of the game played together."""
     seed: int = 0
     """Seed of the games; never the same games as in the run's own evaluations."""
+    out: Annotated[Path | None, UNSET] = None
+    """File for the score; by default final.json in the run's folder, unless that holds one of more episodes."""
     trust_imports: bool = False
     """Let the run's manifest import Python modules (a game gym:MODULE:ID, a network MODULE:CLASS)."""
 
@@ -51,11 +53,11 @@ def check_play(epsilon: float | None, seed: int) -> None:
 
 
 def run(settings: Settings) -> None:
-    """Play the episodes, print the score and write it to final.json in the run's folder."""
+    """Play the episodes, print the score and write it."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import numpy as np
 
-    from pser.files.atomic import write_text
+    from pser.files.atomic import require_writable, write_text
     from pser.learner.evaluation import evaluate
     from pser.learner.family import run_label
     from pser.learner.seeds import derived_seed
@@ -71,15 +73,24 @@ def run(settings: Settings) -> None:
         trust_imports=settings.trust_imports,
     )
     epsilon = saved.evaluation.eval_epsilon if settings.epsilon is None else settings.epsilon
-    with contextlib.closing(game), counting("episodes", settings.episodes) as count:
-        result = evaluate(
-            agent,
-            game,
-            epsilon=epsilon,
-            seed=derived_seed(settings.seed, "evaluation"),
-            episodes=settings.episodes,
-            on_episode=count,
-        )
+    out = settings.out or folder.final
+    earlier = _score_in(out)
+    with contextlib.closing(game):
+        if settings.out is None and earlier and earlier["episodes"] > settings.episodes:
+            raise PserError(
+                f"{out} holds a score over {earlier['episodes']} episodes, got --episodes {settings.episodes}: play "
+                f"as many, or name a file with --out (--out {out} replaces it)"
+            )
+        require_writable(out)
+        with counting("episodes", settings.episodes) as count:
+            result = evaluate(
+                agent,
+                game,
+                epsilon=epsilon,
+                seed=derived_seed(settings.seed, "evaluation"),
+                episodes=settings.episodes,
+                on_episode=count,
+            )
     mean, std = float(np.mean(result.returns)), float(np.std(result.returns))
     final = {
         "episodes": len(result.returns),
@@ -91,9 +102,30 @@ def run(settings: Settings) -> None:
         "epsilon": epsilon,
         "seed": settings.seed,
     }
-    write_text(folder.final, json.dumps(final) + "\n")
     print(
         f"{saved.game.env} {run_label(saved)}: mean return {mean:.2f} ± {std:.2f} (standard deviation) "
-        f"over {len(result.returns)} episodes of the {settings.snapshot} snapshot ({frames:,} frames): "
-        f"{folder.final}"
+        f"over {len(result.returns)} episodes of the {settings.snapshot} snapshot ({frames:,} frames)",
+        flush=True,
     )
+    write_text(out, json.dumps(final) + "\n")
+    replaced = (
+        f", in place of {earlier['mean_return']:.2f} over {earlier['episodes']} episodes of the "
+        f"{earlier.get('snapshot', 'unnamed')} snapshot"
+        if earlier
+        else ""
+    )
+    print(f"written: {out}{replaced}")
+
+
+def _score_in(path: Path) -> dict[str, Any] | None:
+    """The score that a file holds, if any."""
+    from pser.files.json_text import parse_json
+
+    try:
+        found = parse_json(path.read_bytes())
+    except (OSError, DamagedFileError):
+        return None
+    is_score = (
+        isinstance(found, dict) and is_whole(found.get("episodes")) and is_real(found.get("mean_return"))
+    )
+    return found if is_score else None

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -78,6 +79,19 @@ def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text`, atomically."""
     with replacing(path) as file:
         file.write(text.encode())
+
+
+def require_writable(path: Path) -> None:
+    """Refuse to begin what could not be written to `path` in the end."""
+    if path.is_dir():
+        raise PserError(f"a file is to be written, and {path} is a folder: name a file in it")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise PserError(
+            f"nothing can be written to {path.parent} ({error.strerror}): choose another folder"
+        ) from None
 
 
 def require_space(folder: Path, needed_bytes: int, purpose: str) -> None:
