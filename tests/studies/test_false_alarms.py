@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tests.scores import DISTRIBUTIONS
 
+from pser.analysis.statistics.comparisons import SHOWN
 from pser.studies import pooled, results
 from pser.studies.catalogue import find_study
-from pser.studies.results import SHOWN, results_of
+from pser.studies.results import results_of
 
 from .synthetic import record
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from pser.analysis.anatomy.arithmetic import replays_a_life
+from pser.analysis.statistics.comparisons import SHOWN
 from pser.analysis.statistics.power import smallest_shown
 from pser.learner.settings import TrainSettings
-from pser.studies.results import SHOWN
 from pser.studies.study import Contrast, Planned, Study
 
 TEST = (

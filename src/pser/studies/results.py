@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pser.analysis.statistics.aggregate import probability_of_improvement
-from pser.analysis.statistics.bootstrap import Estimate, gain_interval, improvement_interval
-from pser.analysis.statistics.comparisons import holm
-from pser.analysis.statistics.permutation import arrangements, permutation_p_value
+from pser.analysis.statistics.bootstrap import LEFT_OUT, Estimate, gain_interval, improvement_interval
+from pser.analysis.statistics.comparisons import SHOWN, holm
+from pser.analysis.statistics.permutation import permutation_p_value, smallest_p_value
 from pser.analysis.statistics.power import seeds_needed, smallest_shown
 from pser.studies.cells import Cells, Stratum, cells_of, stratum
 from pser.studies.measures import OTHERWISE
@@ -16,11 +16,7 @@ from pser.studies.notes import notes_of
 from pser.studies.record import Record
 from pser.studies.study import Contrast, Study
 
-SHOWN = 0.05
-"""Corrected p-values below this call a difference shown."""
 PERMUTATIONS, RESAMPLES, SEED = 20_000, 2_000, 0
-LEFT_OUT = 1
-"""Runs that each draw of the bootstrap has less than there are, so that its intervals hold with three seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +179,7 @@ def probe(contrast: Contrast, strata: Sequence[Stratum], rng: np.random.Generato
         gain=_gain(both),
         p_value=p_value,
         corrected=p_value,
-        smallest=min(1.0, 2 / arrangements(xs, ys)),
+        smallest=smallest_p_value(xs, ys),
     )
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from pser.analysis.markdown import table
-from pser.analysis.statistics.comparisons import holm
+from pser.analysis.statistics.comparisons import SHOWN, holm
 from pser.analysis.statistics.trend import probability_of_rise, rise_p_value
 from pser.studies.arms import LOSS, UNIFORM
 from pser.studies.cells import stratum
 from pser.studies.minatar import BASE
-from pser.studies.results import PERMUTATIONS, SEED, SHOWN, Results, probe
+from pser.studies.results import PERMUTATIONS, SEED, Results, probe
 from pser.studies.study import Arm, Contrast, Game, Study
 from pser.studies.telling import Told
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pser.analysis.markdown import table
-from pser.analysis.statistics.bootstrap import Estimate, percentile_interval, stratified_resample
+from pser.analysis.statistics.bootstrap import LEFT_OUT, Estimate, percentile_interval, stratified_resample
 from pser.analysis.statistics.ranks import mean_ranks
-from pser.studies.results import LEFT_OUT, RESAMPLES, SEED, Results
+from pser.studies.results import RESAMPLES, SEED, Results
 from pser.studies.study import Arm
 
 FEWEST_ARMS, FEWEST_RUNS = 3, 2

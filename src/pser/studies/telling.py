@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from pser.analysis.statistics.comparisons import SHOWN
 from pser.analysis.statistics.power import about
-from pser.studies.results import SHOWN, Results, Tested
+from pser.studies.results import Results, Tested
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pser.analysis.markdown import table
-from pser.analysis.statistics.bootstrap import stratified_resample
+from pser.analysis.statistics.bootstrap import LEFT_OUT, stratified_resample
 from pser.studies.record import Record
-from pser.studies.results import LEFT_OUT, Results
+from pser.studies.results import Results
 from pser.studies.study import Arm, Planned, Study
 from pser.studies.telling import Told
 

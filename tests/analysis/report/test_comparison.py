@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from analysis.synthetic import Synthetic, write_run, write_sweep
-from pser.analysis.report.comparison import compare
+from pser.analysis.report.comparison import compare, normalised_scores
 from pser.analysis.report.loading import load_runs
 from pser.analysis.report.scoreboard import build_scoreboard
 from pser.analysis.report.words import summary
 from pser.analysis.statistics import aggregate
+from pser.analysis.statistics.bootstrap import improvement_interval, stratified_interval
 from pser.analysis.statistics.comparisons import holm
 from pser.analysis.statistics.power import seeds_needed
 
@@ -32,7 +33,7 @@ def test_pairs_start_with_pser_over_per_and_carry_the_statistics(tmp_path):
     x, y = ([board.boards[0].values(label, "final")] for label in (first.x, first.y))
     assert first.probability.value == pytest.approx(float(aggregate.probability_of_improvement(x, y)))
     assert first.changes()["minatar:breakout"] == pytest.approx(100 * (x[0].mean() / y[0].mean() - 1))
-    assert first.arrangements == 20
+    assert first.smallest_p_value == 0.1
 
 
 def test_turned_pair_is_the_same_comparison_from_the_other_side(tmp_path):
@@ -105,8 +106,8 @@ def test_nobody_is_ahead_where_the_test_shows_nothing(tmp_path):
         sentences = [str(s) for s in summary(runs, board, comparison)][:-1]
         for pair in comparison.pairs:
             (sentence,) = [s for s in sentences if pair.x in s and pair.y in s]
-            assert ("is ahead of" in sentence) == (pair.corrected <= 0.05)
-            assert ("No difference shown" in sentence) == (pair.corrected > 0.05)
+            assert ("is ahead of" in sentence) == (pair.corrected < 0.05)
+            assert ("No difference shown" in sentence) == (pair.corrected >= 0.05)
             told.add(pair.shown)
     assert told == {True, False}
 
@@ -182,6 +183,25 @@ def test_best_scores_are_compared_if_asked(tmp_path):
     assert "by the score of the best snapshot" in words_of(tmp_path, kind="best")[-1]
 
 
+def test_intervals_are_as_wide_as_few_seeds_make_them(tmp_path):
+    write_sweep(tmp_path, envs=("minatar:breakout", "minatar:asterix"), seeds=3, noise=8.0)
+    runs = load_runs([tmp_path])
+    board = build_scoreboard(runs, 0.0)
+    found = compare(board, runs, kind="final", rng=np.random.default_rng(0), resamples=5000)
+    pair, label = found.pairs[0], found.labels[0]
+    x, y = ([one.values(name, "final") for one in board.boards] for name in (pair.x, pair.y))
+    scores = normalised_scores(board, label.label, found.envs, "final")
+    rng = np.random.default_rng(1)
+    wanted = improvement_interval(x, y, rng, resamples=5000, left_out=1)
+    assert width(pair.probability.interval) == pytest.approx(width(wanted), rel=0.03)
+    wanted = stratified_interval(aggregate.mean, scores, rng, resamples=5000, left_out=1)
+    assert width(label.statistics["mean"].interval) == pytest.approx(width(wanted), rel=0.05)
+
+
+def width(interval):
+    return interval.high - interval.low
+
+
 def test_same_seed_gives_the_same_intervals(tmp_path):
     write_sweep(tmp_path, seeds=5, noise=8.0)
     assert compared(tmp_path)[2] == compared(tmp_path)[2]
@@ -193,7 +213,7 @@ def test_shuffles_are_enough_for_the_number_of_comparisons(tmp_path):
     runs = load_runs([tmp_path])
     board = build_scoreboard(runs, 0.0)
     comparison = compare(board, runs, kind="final", rng=np.random.default_rng(0), resamples=20)
-    assert comparison.pairs[0].arrangements > 20_000  # too many to count, so they are sampled
+    assert comparison.pairs[0].smallest_p_value < 2 / 20_000  # too many to count, so they are sampled
     assert all(pair.shown for pair in comparison.pairs)
 
 

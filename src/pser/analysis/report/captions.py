@@ -41,10 +41,10 @@ def pairs_caption(report: Report) -> str:
     """What the test is, and what it cannot say."""
     count = len(report.comparison.pairs)
     corrected = (
-        f" Corrected: by Holm's method for the {count} comparisons of this page; the verdict goes by it, at "
-        "0.05."
+        f" Corrected: by Holm's method for the {count} comparisons of this page; the verdict goes by it, "
+        "below 0.05."
         if count > 1
-        else " A difference is called shown up to 0.05."
+        else " A difference is called shown below 0.05."
     )
     return (
         "P: how often a run of the first scores higher than a run of the second on the same game, averaged over "

@@ -9,13 +9,15 @@ from pser.analysis.report.labels import Label
 from pser.analysis.report.runs import RunSet
 from pser.analysis.report.scoreboard import Scoreboard, ScoreKind
 from pser.analysis.statistics import aggregate
-from pser.analysis.statistics.bootstrap import Estimate, improvement_interval, stratified_interval
-from pser.analysis.statistics.comparisons import holm
-from pser.analysis.statistics.permutation import arrangements, permutation_p_value
+from pser.analysis.statistics.bootstrap import (
+    LEFT_OUT,
+    Estimate,
+    improvement_interval,
+    stratified_interval,
+)
+from pser.analysis.statistics.comparisons import SHOWN, holm
+from pser.analysis.statistics.permutation import permutation_p_value, smallest_p_value
 from pser.analysis.statistics.scores import signed_percent_change
-
-SIGNIFICANT = 0.05
-"""A corrected p-value up to which a difference is called shown."""
 
 STATISTICS: dict[str, aggregate.Statistic] = {
     "IQM": aggregate.iqm,
@@ -72,15 +74,15 @@ class Pair:
     """The same, corrected for all pairs compared (Holm 1979)."""
     comparisons: int
     """How many pairs were compared."""
-    arrangements: int
-    """Luck gives a clean sweep once in so many: what these seeds could prove at best."""
+    smallest_p_value: float
+    """What the test would give if every run of one side beat every run of the other."""
     means: dict[str, tuple[float, float]]
     """Environment → mean score of x and of y."""
 
     @property
     def shown(self) -> bool:
         """Whether the test shows a difference. Without it nobody is ahead."""
-        return self.corrected <= SIGNIFICANT
+        return self.corrected < SHOWN
 
     @property
     def ahead(self) -> bool:
@@ -91,11 +93,6 @@ class Pair:
     def single_seed(self) -> bool:
         """Whether some game has one run on a side."""
         return min(self.seeds_x[0], self.seeds_y[0]) == 1
-
-    @property
-    def smallest_p_value(self) -> float:
-        """What the test would give if every run of one side beat every run of the other."""
-        return min(1.0, 2.0 / self.arrangements)
 
     def changes(self) -> dict[str, float]:
         """Environment → percent change of the mean score of x over that of y; NaN where y's is 0."""
@@ -147,7 +144,7 @@ def compare(
         for y in present[index + 1 :]
         if _comparable(parts[x], parts[y])
     ]
-    # So many shuffles that a corrected p-value can fall well below SIGNIFICANT, however many the pairs.
+    # So many shuffles that a corrected p-value can fall well below SHOWN, however many the pairs.
     shuffles = max(resamples, 60 * len(compared))
     found = [_pair(board, x, y, kind, rng, resamples, shuffles) for x, y in compared]
     pairs = [pair for pair in found if pair is not None]
@@ -184,7 +181,11 @@ def _summary(
     enough = min(len(task) for task in table) > 1
     values = {}
     for name, statistic in STATISTICS.items():
-        interval = stratified_interval(statistic, table, rng, resamples=resamples) if enough else None
+        interval = (
+            stratified_interval(statistic, table, rng, resamples=resamples, left_out=LEFT_OUT)
+            if enough
+            else None
+        )
         values[name] = Value(value=float(statistic(table)), interval=_worth_giving(interval))
     return LabelSummary(label=label, runs=sum(len(task) for task in table), statistics=values)
 
@@ -203,8 +204,9 @@ def _pair(
         return None
     xs, ys = ([b.values(label, kind) for b in both] for label in (x, y))
     seeds_x, seeds_y = ([len(task) for task in side] for side in (xs, ys))
+    smallest = smallest_p_value(xs, ys)
     # Too few seeds to show any difference are too few for an interval.
-    enough = min(*seeds_x, *seeds_y) > 1 and 2.0 / arrangements(xs, ys) <= SIGNIFICANT
+    enough = min(*seeds_x, *seeds_y) > 1 and smallest < SHOWN
     p_value = permutation_p_value(xs, ys, rng, permutations=shuffles)
     return Pair(
         x=x,
@@ -214,14 +216,14 @@ def _pair(
         seeds_y=(min(seeds_y), max(seeds_y)),
         probability=Value(
             value=float(aggregate.probability_of_improvement(xs, ys)),
-            interval=_worth_giving(improvement_interval(xs, ys, rng, resamples=resamples))
+            interval=_worth_giving(improvement_interval(xs, ys, rng, resamples=resamples, left_out=LEFT_OUT))
             if enough
             else None,
         ),
         p_value=p_value,
         corrected=p_value,
         comparisons=1,
-        arrangements=arrangements(xs, ys),
+        smallest_p_value=smallest,
         means={b.env: (float(a.mean()), float(c.mean())) for b, a, c in zip(both, xs, ys, strict=True)},
     )
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from pser.analysis.report.comparison import SIGNIFICANT, Comparison, Pair, Value
+from pser.analysis.report.comparison import Comparison, Pair, Value
 from pser.analysis.report.numbers import Fixed
 from pser.analysis.report.runs import RunSet
 from pser.analysis.report.scoreboard import Scoreboard
+from pser.analysis.statistics.comparisons import SHOWN
 from pser.analysis.statistics.power import about, seeds_needed
 
 MOST_SENTENCES = 8
@@ -111,11 +112,11 @@ def _what_seeds_can_do(pair: Pair) -> str:
     """Whether so few seeds could have shown a difference at all."""
     best = pair.smallest_p_value
     sweep = "even if every run of one beat every run of the other"
-    if best > SIGNIFICANT and pair.single_seed:
+    if best >= SHOWN and pair.single_seed:
         return "A single seed a side cannot show one: another seed may turn it round."
-    if best > SIGNIFICANT:
+    if best >= SHOWN:
         return f"So few seeds cannot show one: {sweep}, {p_text(best)}."
-    if best * pair.comparisons > SIGNIFICANT:
+    if best * pair.comparisons >= SHOWN:
         corrected = p_text(min(1.0, best * pair.comparisons))
         return (
             f"Among {pair.comparisons} comparisons so few seeds can hardly show one: {sweep}, {corrected} "
@@ -129,7 +130,7 @@ def _seeds_that_would_show(pair: Pair) -> str:
     found = pair.probability.value
     if found == 0.5:
         return ""
-    needed = seeds_needed(found, len(pair.envs), SIGNIFICANT / pair.comparisons)
+    needed = seeds_needed(found, len(pair.envs), SHOWN / pair.comparisons)
     if needed <= min(pair.seeds_x[0], pair.seeds_y[0]):
         return ""
     return (

@@ -6,6 +6,9 @@ import numpy as np
 
 from pser.errors import PserError
 
+SHOWN = 0.05
+"""Corrected p-values below this call a difference shown."""
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values corrected for their number, in the order given (Holm 1979, "A simple sequentially rejective …").

@@ -41,6 +41,11 @@ def arrangements(x: Scores, y: Scores) -> int:
     return prod(comb(len(a) + len(b), len(a)) for a, b in zip(x, y, strict=True))
 
 
+def smallest_p_value(x: Scores, y: Scores) -> float:
+    """The p-value of a clean sweep, one way or the other: what these seeds can prove at best."""
+    return min(1.0, 2.0 / arrangements(x, y))
+
+
 def _exact(x: Scores, y: Scores) -> FloatArray:
     """|P − ½| of every arrangement: each task's values, summed over all combinations of tasks."""
     totals = np.zeros(1)
