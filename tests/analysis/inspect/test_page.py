@@ -73,6 +73,24 @@ def test_more_moments_than_wanted_are_thinned_evenly_and_the_last_stays(run):
     assert source.notes == ["3 of 5 moments are shown, evenly chosen (--moments shows more)"]
 
 
+def test_a_shard_is_not_passed_off_as_the_whole_memory(tmp_path, capsys):
+    memory, _ = played()
+    checkpoint = tmp_path / "run/checkpoints/frames-000000000100"
+    checkpoint.parent.mkdir(parents=True)
+    (tmp_path / "run/manifest.json").write_text(json.dumps(MANIFEST))
+    write_checkpoint(checkpoint.parent, 100, {"frames": 100}, memory)
+    assert not any("shard" in note for note in read(checkpoint).notes + read(tmp_path / "run").notes)
+    memory.save(checkpoint / "memory-1.pser")
+    said = f"this is shard 1 of the 2 that the memory is in, not the whole: pser inspect {checkpoint}/memory-1.pser"
+    for path in (tmp_path / "run", checkpoint, checkpoint / "memory.pser"):
+        assert read(path).notes[-1].startswith(said)
+    assert read(checkpoint / "memory-1.pser").notes[-1].startswith("this is shard 2 of the 2")
+    out = tmp_path / "inspect.html"
+    assert main(["inspect", str(tmp_path / "run"), "--out", str(out)]) == 0
+    assert f"note: {said}" in capsys.readouterr().out
+    assert said in out.read_text()
+
+
 def test_early_moments_are_left_out_of_a_page_that_would_grow_too_large(run, monkeypatch):
     monkeypatch.setattr(sources, "MOST_TRANSITIONS", 400)
     source = read(run)

@@ -1,5 +1,6 @@
 """Where the inspections of a page come from: a run's folder, a checkpoint, a saved memory."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,17 @@ import numpy as np
 import pser
 from pser.errors import PserError
 from pser.files.container import is_container
-from pser.records.checkpoint import MEMORY, checkpoint_paths
+from pser.records.checkpoint import MEMORY, STATE, checkpoint_paths
 from pser.records.folder import RunFolder
 from pser.records.inspection import PREFIX, Inspection, inspect_memory, inspection_paths, read_inspection
 from pser.records.manifest import read_manifest
 
 MOST_TRANSITIONS = 1_200_000
 """So many transitions, over all moments, fit on a page that stays quick and small."""
+
+
+SHARD = re.compile(r"memory(?:-(\d+))?\.pser")
+"""Files of a checkpoint of which each holds one shard of the memory, as Ape-X on Ray writes them."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ def read_source(path: Path, *, moments: int, picture_steps: int) -> Source:
         raise PserError(
             f"{path} holds no run and no memory: name a run folder, a checkpoint or a saved memory"
         )
-    return Source(path, [_read_file(path, None, picture_steps)], None, [])
+    return Source(path, [_read_file(path, None, picture_steps)], None, _said_of_shards(path))
 
 
 def _read_run(path: Path, moments: int, picture_steps: int) -> Source:
@@ -77,7 +82,23 @@ def _read_run(path: Path, moments: int, picture_steps: int) -> Source:
         notes.append(
             "the moments are the run's checkpoints; train with --inspect-period-frames N for more of them"
         )
+    notes += _said_of_shards(found[times[-1]] / MEMORY)
     return Source(path, shown[::-1], read_manifest(folder.manifest), notes)
+
+
+def _said_of_shards(path: Path) -> list[str]:
+    """That a file of a checkpoint holds one shard of the memory, and where the others are."""
+    shown = SHARD.fullmatch(path.name)
+    if shown is None or not (path.parent / STATE).is_file():
+        return []
+    count = sum(1 for file in path.parent.iterdir() if SHARD.fullmatch(file.name))
+    if count == 1:
+        return []
+    other = path.with_name("memory-1.pser" if shown[1] is None else MEMORY)
+    return [
+        f"this is shard {int(shown[1] or 0) + 1} of the {count} that the memory is in, not the whole: "
+        f"pser inspect {other} shows another"
+    ]
 
 
 def _frames(path: Path) -> int:
