@@ -178,6 +178,18 @@ def error_of(capsys, *arguments):
         (["gym:CartPole-v1", "--capacity", "100000000000000"], "capacity"),
         (["gym:CartPole-v1", "--learning-rate", "inf"], "finite"),
         (["gym:CartPole-v1", "--device", "cuda"], "no GPU"),
+        (
+            ["gym:CartPole-v1", "--replay", "uniform", "--eta", "0.5"],
+            "for options of others, got --eta (of pser)",
+        ),
+        (
+            ["gym:CartPole-v1", "--replay", "per", "--rho", "0.9", "--omega", "0"],
+            "--rho (of pser), --omega (of reaper)",
+        ),
+        (
+            ["gym:CartPole-v1", "--window", "3", "--window-floor", "0.1"],
+            "got --window-floor: add --window adaptive",
+        ),
         ([], "which game"),
         (["--resume", "/nonexistent"], "no manifest"),
         (["gym:CartPole-v1", "--resume", "/x", "--alpha", "0.4"], "env, --alpha"),

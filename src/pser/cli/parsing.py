@@ -72,6 +72,11 @@ def whole_number(text: str) -> int:
     return int(number)
 
 
+def as_flag(name: str) -> str:
+    """A setting's flag."""
+    return "--" + name.replace("_", "-")
+
+
 def shortened(text: str) -> str:
     """A word of the command line as an error shows it."""
     return repr(text) if len(text) <= 40 else f"{text[:37]!r}…"

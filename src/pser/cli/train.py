@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from pser.cli.parsing import UNSET
+from pser.cli.parsing import UNSET, as_flag
 from pser.cli.settings_text import settings_lines, text_width
 from pser.cli.train_engine import ENGINE_FLAGS, EngineFlags, engine_of, is_given, resumed_engine
 from pser.cli.train_flags import (
@@ -24,6 +24,7 @@ from pser.cli.train_flags import (
     flags_class,
     given_flags,
     parse_flags,
+    refuse_without_effect,
     shorten_evaluation,
 )
 from pser.errors import PserError, require
@@ -85,6 +86,7 @@ def run(settings: Any) -> None:
     if settings.agent is not None:
         train = train.override(switches(settings.agent, train))
     train = shorten_evaluation(train.override(flags), flags)
+    refuse_without_effect(train, flags)
     train, engine = engine_of(settings, train, flags)
     progress = make_progress(_title(train), train.run.budget_frames)
     try:
@@ -176,5 +178,5 @@ def _refuse_beside_resume(settings: Any, flags: dict[str, Any]) -> None:
     others += [name for name in ENGINE_FLAGS if name != "ray_address" and is_given(settings, name)]
     others += list(flags)
     if others:
-        names = ", ".join(name if name == "env" else "--" + name.replace("_", "-") for name in others)
+        names = ", ".join(name if name == "env" else as_flag(name) for name in others)
         raise PserError(f"--resume continues a run with its own settings, got {names} as well: leave it out")

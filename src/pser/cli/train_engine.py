@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pser.cli.parsing import UNSET
+from pser.cli.parsing import UNSET, as_flag
 from pser.cluster.settings import ClusterSettings, from_json
 from pser.errors import PserError, require
 from pser.learner.settings import TrainSettings
@@ -51,7 +51,7 @@ def engine_of(
     if flags.engine == "local":
         for name in ENGINE_FLAGS:
             if is_given(flags, name):
-                raise PserError(f"{_flag(name)} is for Ray, got {getattr(flags, name)!r}: add --engine ray")
+                raise PserError(f"{as_flag(name)} is for Ray, got {getattr(flags, name)!r}: add --engine ray")
         return train, None
     if flags.samples_per_insert is not None:
         train = train.override({"update_period_steps": _update_period(flags, train, given)})
@@ -104,7 +104,3 @@ def _update_period(flags: Any, train: TrainSettings, given: Mapping[str, Any]) -
         f"for instance {batch / whole:g}",
     )
     return whole
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal, get_type_hints
 import docstring_parser
 import tyro
 
-from pser.cli.parsing import parse
+from pser.cli.parsing import as_flag, parse
 from pser.env.make import FAMILIES
+from pser.errors import PserError
 from pser.learner.family import AGENTS
 from pser.learner.presets import PRESETS, default_preset, preset_settings
 from pser.learner.settings import GROUPS, STRATEGY_FIELDS, TrainSettings
-from pser.learner.strategies import RENAMED, STRATEGIES, flat_names, flatten
+from pser.learner.strategies import RENAMED, STRATEGIES, WINDOW, flat_names, flatten
 
 ALIASES = {"budget_frames": ("--frames",), "priority_eps": ("--eps",)}
 ON_OFF = Literal["on", "off"]
@@ -70,6 +71,24 @@ def given_flags(flags: Any, leave_out: frozenset[str]) -> dict[str, Any]:
     if "eval_episodes" in values:
         values.setdefault("eval_frames", 0)  # whoever names a number of episodes means to count episodes
     return values
+
+
+def refuse_without_effect(train: TrainSettings, flags: dict[str, Any]) -> None:
+    """Refuse options of other replay strategies than the run's, and those of a window that it does not have."""
+    replay, rule = train.replay.replay, train.replay.prioritization
+    others = {
+        flag: [name for name in STRATEGIES if flag in flat_names(name)]
+        for flag in flags
+        if flag in STRATEGY_FIELDS and flag not in flat_names(replay)
+    }
+    named = ", ".join(f"{as_flag(flag)} (of {', '.join(names)})" for flag, names in others.items())
+    if others:
+        raise PserError(f"--replay {replay} has no use for options of others, got {named}: leave them out")
+    unused = [as_flag(flag) for flag in flags if flag in WINDOW and flag not in flatten(rule)]
+    if unused:
+        raise PserError(
+            f"only an adaptive window has a floor and a limit, got {', '.join(unused)}: add --window adaptive"
+        )
 
 
 def shorten_evaluation(train: TrainSettings, flags: dict[str, Any]) -> TrainSettings:
