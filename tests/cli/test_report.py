@@ -31,9 +31,16 @@ def test_report_takes_several_folders(runs, tmp_path, capsys):
 def test_report_as_markdown_links_its_figures(runs, tmp_path):
     pytest.importorskip("matplotlib", reason="the figures need the plot extra")
     out = tmp_path / "study.md"
-    assert main(["report", str(runs), "--out", str(out), "--format", "md", "--resamples", "200"]) == 0
+    assert main(["report", str(runs), "--out", str(out), "--resamples", "200"]) == 0
     assert "](study_figures/learning_curves.png)" in out.read_text()
     assert (tmp_path / "study_figures" / "learning_curves.png").exists()
+
+
+@pytest.mark.parametrize(("name", "format"), [("report.md", "html"), ("report.HTML", "md")])
+def test_a_format_that_the_file_does_not_end_in_is_refused(runs, tmp_path, capsys, name, format):
+    assert main(["report", str(runs), "--out", str(tmp_path / name), "--format", format]) == 2
+    assert f"got --format {format}: rename it" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
 
 
 def test_report_of_nothing_is_one_line_and_writes_nothing(tmp_path, capsys):

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pser.analysis.report.build import Report
 
 
+FORMATS: dict[str, Literal["html", "md"]] = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
+"""What a file that ends so is taken for."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Which runs, how they are compared, and what is written."""
@@ -26,8 +30,8 @@ class Settings:
     """Run folders, or folders that hold runs."""
     out: Annotated[Path | None, UNSET] = None
     """File to write; by default report.html or report.md here."""
-    format: Literal["html", "md"] = "html"
-    """A page to open, or Markdown with figures."""
+    format: Annotated[Literal["html", "md"] | None, UNSET] = None
+    """A page to open, or Markdown with figures; by default what OUT ends in, and else a page."""
     figures: Annotated[Path | None, UNSET] = None
     """Folder for PNG and SVG figures; Markdown takes the folder OUT_figures by default, HTML writes none."""
     smooth_frames: Annotated[int | None, UNSET] = None
@@ -56,6 +60,12 @@ class Settings:
             raise PserError(f"at_frames is at least 1; got {self.at_frames}: name the frames to compare at")
         if self.smooth_frames is not None and self.smooth_frames < 0:
             raise PserError(f"smooth_frames is not negative; got {self.smooth_frames}: use 0 for none")
+        ending = None if self.out is None else FORMATS.get(self.out.suffix.lower())
+        if self.format is not None and ending not in (None, self.format):
+            raise PserError(
+                f"--out ends as {ending}, got --format {self.format}: rename it or leave --format out"
+            )
+        object.__setattr__(self, "format", self.format or ending or "html")
         if self.seed < 0:
             raise PserError(f"seed is not negative; got {self.seed}: use 0 or more")
 
