@@ -115,6 +115,7 @@ def test_a_bad_setting_is_refused_before_anything_runs(tmp_path):
         (["--envs", "gym:CartPole-v1", "gym:Pendulum-v1"], "gym:Pendulum-v1 has Box"),
         (["--envs", "minatar:breakout", "minatar:breakot"], "did you mean breakout"),
         (["--envs", "gym:CartPole-v1", "--replay", "uniform", "ier"], "introspective replay needs n_step 1"),
+        (["--envs", "gym:CartPole-v1", "--preset", "paper"], "the preset paper sets life_loss"),
         (["--envs", "minatar:breakout", "--eval-noop-max", "30"], "noop_max is for Atari games"),
     ],
 )

@@ -190,6 +190,11 @@ def error_of(capsys, *arguments):
             ["gym:CartPole-v1", "--window", "3", "--window-floor", "0.1"],
             "got --window-floor: add --window adaptive",
         ),
+        (
+            ["gym:CartPole-v1", "--preset", "paper"],
+            "the preset paper sets life_loss, eval_noop_max, which gym:CartPole-v1",
+        ),
+        (["minatar:breakout", "--preset", "der"], "choose another, such as --preset minatar"),
         ([], "which game"),
         (["--resume", "/nonexistent"], "no manifest"),
         (["gym:CartPole-v1", "--resume", "/x", "--alpha", "0.4"], "env, --alpha"),

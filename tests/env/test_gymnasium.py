@@ -175,3 +175,11 @@ def test_a_game_that_needs_another_package_says_in_one_line_what_to_install(tmp_
     with pytest.raises(PserError, match=message):
         GymGame("pser-test/Lander-v0")
     del gymnasium.registry["pser-test/Lander-v0"]
+
+
+@pytest.mark.parametrize("env_id", ["ALE/Pong-v5", "PongNoFrameskip-v4", "Pong-v4"])
+def test_an_atari_id_of_gymnasium_is_told_its_name_here(env_id, monkeypatch):
+    pytest.importorskip("ale_py", reason="the names of Atari games come with it")
+    monkeypatch.delitem(gymnasium.registry, env_id, raising=False)
+    with pytest.raises(PserError, match=r"is an Atari game: write atari:Pong$"):
+        GymGame(env_id)

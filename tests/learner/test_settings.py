@@ -203,6 +203,14 @@ def test_an_unknown_preset_is_one_line():
         preset_settings("slow", "atari:Pong")
 
 
+@pytest.mark.parametrize(
+    ("name", "near"), [("replya", "replay"), ("learning_rat", "learning_rate"), ("Eta", "eta")]
+)
+def test_override_names_the_setting_that_there_is_not_and_the_nearest(name, near):
+    with pytest.raises(PserError, match=f"there is no setting '{name}': did you mean {near}"):
+        minatar("minatar:breakout").override({name: 1})
+
+
 def test_override_leaves_the_rest_alone():
     before = classic("gym:CartPole-v1")
     after = before.override({"seed": 3, "alpha": 0.7})

@@ -28,6 +28,7 @@ from pser.cli.train_flags import (
     flags_class,
     given_flags,
     parse_flags,
+    refuse_unfit_preset,
     shorten_evaluation,
 )
 from pser.errors import PserError
@@ -150,6 +151,7 @@ def plan(settings: Any) -> list[Job]:
         base = preset_settings(preset, env)
         wanted = base.override({**({} if agent is None else switches(agent, base)), **flags, **own})
         wanted = shorten_evaluation(wanted, flags)
+        refuse_unfit_preset(preset, wanted, flags)
         check_replay(wanted)
         if (wanted.game, wanted.evaluation) not in tried:
             try_games(wanted)

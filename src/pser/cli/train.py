@@ -24,6 +24,7 @@ from pser.cli.train_flags import (
     flags_class,
     given_flags,
     parse_flags,
+    refuse_unfit_preset,
     refuse_without_effect,
     shorten_evaluation,
 )
@@ -87,6 +88,7 @@ def run(settings: Any) -> None:
         train = train.override(switches(settings.agent, train))
     train = shorten_evaluation(train.override(flags), flags)
     refuse_without_effect(train, flags)
+    refuse_unfit_preset(preset, train, flags)
     train, engine = engine_of(settings, train, flags)
     progress = make_progress(_title(train), train.run.budget_frames)
     try:

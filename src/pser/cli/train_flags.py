@@ -8,7 +8,7 @@ import docstring_parser
 import tyro
 
 from pser.cli.parsing import as_flag, parse
-from pser.env.make import FAMILIES
+from pser.env.make import FAMILIES, OWNERS, unowned
 from pser.errors import PserError
 from pser.learner.family import AGENTS
 from pser.learner.presets import PRESETS, default_preset, preset_settings
@@ -71,6 +71,24 @@ def given_flags(flags: Any, leave_out: frozenset[str]) -> dict[str, Any]:
     if "eval_episodes" in values:
         values.setdefault("eval_frames", 0)  # whoever names a number of episodes means to count episodes
     return values
+
+
+def refuse_unfit_preset(preset: str, train: TrainSettings, flags: dict[str, Any]) -> None:
+    """Refuse what a preset, and nobody on the command line, sets although the game does not have it."""
+    game, evaluation = train.game, train.evaluation
+    values = {name: getattr(game, name) for name in OWNERS}
+    if evaluation.eval_period_frames:
+        values["eval_noop_max"] = evaluation.eval_noop_max
+    found = [
+        name
+        for name, value in values.items()
+        if name not in flags and unowned(game.env, {name.removeprefix("eval_"): value})
+    ]
+    if found:
+        raise PserError(
+            f"the preset {preset} sets {', '.join(found)}, which {game.env} does not have: "
+            f"choose another, such as --preset {default_preset(game.env)}"
+        )
 
 
 def refuse_without_effect(train: TrainSettings, flags: dict[str, Any]) -> None:

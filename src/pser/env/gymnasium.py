@@ -1,5 +1,6 @@
 """Any Gymnasium environment with discrete actions: classic control and whatever else is registered."""
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from pser.env.checks import check_actions, check_count, check_state
 from pser.env.game import Ints, Observations, State, Step
-from pser.env.names import no_such
+from pser.env.names import find_name, no_such
 from pser.env.optional import need
 from pser.env.seeds import spread_seed
 from pser.env.tally import EpisodeTally
@@ -183,7 +184,21 @@ def _find_spec(gymnasium: Any, env_id: str) -> Any:
     except ImportError as error:
         raise PserError(f"{env_id!r} names a module that cannot be imported: {_one_line(error)}") from error
     except gymnasium.error.Error as error:
+        atari = _atari_name(bare_id)
+        if atari is not None:
+            raise PserError(f"Gymnasium's {env_id!r} is an Atari game: write atari:{atari}") from error
         raise no_such("Gymnasium id", env_id, gymnasium.registry) from error
+
+
+def _atari_name(env_id: str) -> str | None:
+    """The Atari game that an id such as ALE/Pong-v5 or PongNoFrameskip-v4 means, if one can tell."""
+    from pser.env.atari import game_names
+
+    game = re.sub(r"^ALE/|(?:Deterministic|NoFrameskip)?-v\d+$", "", env_id)
+    try:
+        return find_name(game, game_names())
+    except PserError:
+        return None  # without ale-py there are no names
 
 
 def _make(gymnasium: Any, env_id: str, **options: Any) -> Any:

@@ -1,12 +1,16 @@
 """Games by name: `atari:Pong`, `minatar:breakout`, `gym:CartPole-v1`."""
 
 import importlib.util
+from collections.abc import Mapping
 
 from pser.env.game import Game
 from pser.env.names import find_name, no_such
 from pser.errors import PserError
 
 FAMILIES = ("atari", "minatar", "gym")
+OWNERS = {"life_loss": ("atari",), "noop_max": ("atari",), "sticky_actions": ("atari", "minatar")}
+"""Setting of a game → the families that have it; with others it is off."""
+TITLES = {"atari": "Atari", "minatar": "MinAtar"}
 EVALUATION_NOOP_MAX = 30
 """The no-op starts of the paper's evaluations, in frames."""
 
@@ -53,7 +57,7 @@ def make_game(
             max_episode_steps=atari.MAX_EPISODE_STEPS if max_episode_steps is None else max_episode_steps,
             threads=threads,
         )
-    _only_for("Atari games", spec, life_loss=life_loss, noop_max=noop_max)
+    _refuse_unowned(spec, life_loss=life_loss, noop_max=noop_max, sticky_actions=sticky_actions)
     if family == "minatar":
         from pser.env.minatar import MinAtarGame
 
@@ -66,7 +70,6 @@ def make_game(
         )
     from pser.env.gymnasium import GymGame
 
-    _only_for("Atari and MinAtar games", spec, sticky_actions=sticky_actions)
     return GymGame(name, num_envs=num_envs, seed=seed, max_episode_steps=max_episode_steps)
 
 
@@ -80,10 +83,16 @@ def split_name(spec: str) -> tuple[str, str]:
     return family, name
 
 
-def _only_for(owners: str, spec: str, **settings: float | None) -> None:
-    for name, value in settings.items():
-        if value:
-            raise PserError(f"{name} is for {owners}, got {value} for {spec}: leave it at 0")
+def unowned(spec: str, settings: Mapping[str, float | None]) -> list[str]:
+    """Which of these settings are on although the family of the game does not have them."""
+    family, _ = split_name(spec)
+    return [name for name, value in settings.items() if value and family not in OWNERS[name]]
+
+
+def _refuse_unowned(spec: str, **settings: float | None) -> None:
+    for name in unowned(spec, settings):
+        owners = " and ".join(TITLES[family] for family in OWNERS[name])
+        raise PserError(f"{name} is for {owners} games, got {settings[name]} for {spec}: leave it at 0")
 
 
 def _no_family(spec: str) -> PserError:

@@ -1,4 +1,4 @@
-"""Names of games: found whatever their case and separators, and the nearest ones where there is none."""
+"""Names, of games above all: found whatever their case and separators, and the nearest ones where there is none."""
 
 import difflib
 from collections.abc import Iterable

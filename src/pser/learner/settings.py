@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pser
 from pser.env.make import split_name
+from pser.env.names import no_such
 from pser.errors import require
 from pser.learner.registry import LEARNERS, LOSSES
 from pser.learner.strategies import INITIAL, STRATEGIES, changed, flat_names, name_of
@@ -328,8 +329,10 @@ class TrainSettings:
         for name, value in values.items():
             if name == "replay" or name in STRATEGY_FIELDS:
                 flat[name] = value
-            else:
+            elif name in GROUP_OF_FIELD:
                 groups.setdefault(GROUP_OF_FIELD[name], {})[name] = value
+            else:
+                raise no_such("setting", name, ["replay", *STRATEGY_FIELDS, *GROUP_OF_FIELD])
         if flat:
             rule = groups.setdefault("replay", {}).get("prioritization", self.replay.prioritization)
             groups["replay"]["prioritization"] = changed(rule, flat)
