@@ -1,19 +1,19 @@
 """Whether a manifest still says what the run was started with."""
 
 from pathlib import Path
-from typing import Any
 
 from pser.errors import PserError
 from pser.learner.settings import TrainSettings
 from pser.learner.settings_json import from_json, to_json
 from pser.records.checkpoint import Checkpoint
+from pser.records.nesting import flatten
 
 
 def refuse_edited(settings: TrainSettings, checkpoint: Checkpoint, manifest: Path) -> None:
     """A run goes on with the settings it was started with: refuse a manifest that was given others since."""
     saved = checkpoint.state.get("settings")
     if saved is not None:
-        now, before = flat(to_json(settings)), flat(to_json(from_json(saved)))
+        now, before = flatten(to_json(settings)), flatten(to_json(from_json(saved)))
     else:  # a checkpoint of an earlier version: what its memory tells
         memory = checkpoint.memory
         now = {"capacity": settings.replay.capacity, "n_step": settings.replay.n_step}
@@ -24,11 +24,3 @@ def refuse_edited(settings: TrainSettings, checkpoint: Checkpoint, manifest: Pat
         raise PserError(
             f"a run keeps its settings, but {manifest} now says {edits}: restore it, or start a new run"
         )
-
-
-def flat(groups: dict[str, Any]) -> dict[str, Any]:
-    """Every setting by its own name, whatever group it lives in."""
-    values: dict[str, Any] = {}
-    for name, value in groups.items():
-        values |= flat(value) if isinstance(value, dict) else {name: value}
-    return values

@@ -108,8 +108,8 @@ def _same_runs(arm: str, against: str, records: Iterable[Record]) -> str:
 
 def _differences(study: Study, record: Record) -> list[str]:
     """Settings of a record that differ from those declared; new settings, unknown when it was made, do not count."""
-    from pser.analysis.report.runs import flatten
     from pser.learner.settings_json import to_json
+    from pser.records.nesting import flatten
     from pser.studies.study import Planned
 
     game = study.game_of(record.env)

@@ -11,6 +11,7 @@ from pser.errors import PserError
 from pser.files.atomic import write_text
 from pser.records.folder import RunFolder
 from pser.records.manifest import read_manifest
+from pser.records.nesting import flatten
 from pser.studies.measures import Curve
 
 FORMAT = 1
@@ -99,7 +100,7 @@ def record_of(folder: Path, *, study: str, arm: str) -> Record:
     """The record of a finished run, from its folder."""
     files = RunFolder(folder)
     manifest = read_manifest(files.manifest)
-    train = [_flat(row) for row in _rows(files.train)]
+    train = [flatten(row) for row in _rows(files.train)]
     if not train:
         raise PserError(f"{folder} has no training record: let the run finish")
     last = train[-1]
@@ -119,7 +120,7 @@ def record_of(folder: Path, *, study: str, arm: str) -> Record:
         cpu_seconds=None if cost is None else round(cost, 1),
         final={key: last[key] for key in ("frames", "steps", "updates", "episodes") if key in last},
         train=_columns(thinned(train, MOST_POINTS)),
-        eval=_columns([_flat(row) for row in _rows(files.evaluations)]),
+        eval=_columns([flatten(row) for row in _rows(files.evaluations)]),
         engine=manifest.get("engine"),
     )
 
@@ -159,13 +160,6 @@ def _short(value: Any) -> float | None:
         return value
     rounded = float(f"{value:.{DIGITS}g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
-
-
-def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in row.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -2,14 +2,13 @@
 
 import json
 import re
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 import pser
+from pser.analysis.packaged import packaged
 from pser.analysis.report import captions
 from pser.analysis.report.build import Report
 from pser.analysis.report.metrics import DIAGNOSTICS, METRICS
@@ -32,7 +31,7 @@ def render_html(report: Report) -> str:
     """The whole page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     environment.filters["breakable"] = breakable
-    return environment.from_string(_packaged("report/page.html.j2")).render(_context(report))
+    return environment.from_string(packaged("report/page.html.j2")).render(_context(report))
 
 
 def _context(report: Report) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def _context(report: Report) -> dict[str, Any]:
     sections = [("summary", "Summary"), ("scores", "Scores"), ("curves", "Curves")]
     sections += [("aggregates", "Pooled")] if aggregates else []
     sections += [("diagnostics", "Priorities"), ("runs", "Runs")]
-    library = _packaged("vendor/uplot/uPlot.iife.min.js")
+    library = packaged("vendor/uplot/uPlot.iife.min.js")
     version = re.search(r"v(\d+\.\d+\.\d+)", library)
     return {
         "title": report.settings.title,
@@ -70,10 +69,10 @@ def _context(report: Report) -> dict[str, Any]:
         "shared_settings": settings_text(shared),
         "version": pser.__version__,
         "library_version": version.group(1) if version else "",
-        "library_css": Markup(_packaged("vendor/uplot/uPlot.min.css")),
+        "library_css": Markup(packaged("vendor/uplot/uPlot.min.css")),
         "library_js": Markup(library),
-        "css": Markup(_packaged("report/page.css")),
-        "js": Markup(_packaged("report/page.js")),
+        "css": Markup(packaged("report/page.css")),
+        "js": Markup(packaged("report/page.js")),
         "data": Markup(script_json(payload(report, own))),
     }  # fmt: skip
 
@@ -86,11 +85,3 @@ def breakable(text: str) -> Markup:
 def script_json(document: dict[str, Any]) -> str:
     """JSON that is safe inside a script element: no `<`, so nothing in it can end the element."""
     return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-@cache
-def _packaged(name: str) -> str:
-    path = files("pser") / "data"
-    for part in name.split("/"):
-        path = path / part
-    return path.read_text(encoding="utf-8")

@@ -150,17 +150,6 @@ def series(rows: Sequence[Row], metric: str) -> Series:
     return Series(pairs[:, 0], pairs[:, 1])
 
 
-def flatten(settings: Row, prefix: str = "") -> dict[str, Any]:
-    """Nested settings as `group.name` → value."""
-    flat: dict[str, Any] = {}
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
 def _value(row: Row, metric: str) -> float | None:
     node: Any = row
     for key in metric.split("."):

@@ -14,9 +14,10 @@ from pser.analysis.report.build import Report
 from pser.analysis.report.comparison import STATISTICS, Pair, Value
 from pser.analysis.report.metrics import MASS_SOURCES
 from pser.analysis.report.numbers import Fixed
-from pser.analysis.report.runs import Run, flatten
+from pser.analysis.report.runs import Run
 from pser.analysis.report.scoreboard import EnvBoard, RunScore
 from pser.analysis.report.words import interval, p_text
+from pser.records.nesting import flatten
 
 
 @dataclass(frozen=True)

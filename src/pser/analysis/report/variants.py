@@ -3,7 +3,8 @@
 import json
 from dataclasses import dataclass, field, replace
 
-from pser.analysis.report.runs import Note, Run, flatten
+from pser.analysis.report.runs import Note, Run
+from pser.records.nesting import flatten
 
 
 @dataclass
