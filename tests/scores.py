@@ -3,6 +3,11 @@
 import numpy as np
 
 
+def by_task(matrix):
+    """A (runs × tasks) matrix as the aggregates take it."""
+    return list(np.asarray(matrix, dtype=np.float64).T)
+
+
 def normal(rng, runs):
     """Seeds around a mean."""
     return rng.normal(7.0, 1.0, runs)

@@ -10,7 +10,6 @@ from pser.env.blind_cliffwalk import (
     bootstrapped_values,
     discount,
     exhaustive_memory,
-    initial_mse,
     optimal_values,
 )
 from pser.errors import PserError
@@ -184,8 +183,3 @@ def test_printed_values_do_not_solve_the_chain_that_bootstraps_from_the_initial_
         assert values[s, 0] == pytest.approx((s == states - 1) + gamma * following.max(), rel=1e-12)
         assert values[s, 1] == pytest.approx(gamma * values[0].max(), rel=1e-12)
     assert np.abs(values - optimal_values(states)).max() > 0.3
-
-
-@pytest.mark.parametrize("states", [1, 2, 5, 13, 16])
-def test_initial_mse_is_the_mean_square_of_the_optimal_values(states):
-    assert initial_mse(states) == pytest.approx(np.mean(optimal_values(states) ** 2), rel=1e-12)

@@ -41,12 +41,6 @@ def optimal_values(states: int) -> NDArray[np.float64]:
     return values
 
 
-def initial_mse(states: int) -> float:
-    """The mean squared error of Q = 0 over all 2n pairs: Σ_i γ^(2(n−i)) / 2n, a geometric sum."""
-    squared = discount(states) ** 2
-    return (1.0 - squared**states) / (1.0 - squared) / (2.0 * states)
-
-
 def bootstrapped_values(states: int) -> NDArray[np.float64]:
     """The fixed point of the chain as the paper's appendix writes it, where every episode end leads on to
     s_1.

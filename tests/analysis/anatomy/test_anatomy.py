@@ -10,9 +10,6 @@ import pser
 from pser.analysis.anatomy.arithmetic import (
     Surprises,
     decay_reach,
-    insertion_share,
-    never_replayed_share,
-    replays_ruled_by_insertion,
     ruled_for_life,
     shrinking_insertion_share,
 )
@@ -35,20 +32,9 @@ def replays_by_hand(td, eta):
 
 @pytest.mark.parametrize("eta", [0.0, 0.3, 0.7])
 @pytest.mark.parametrize("td", [0.9, 0.31, 0.05, 0.001])
-def test_replays_ruled_by_insertion_are_those_counted_by_hand(td, eta):
-    assert replays_ruled_by_insertion(np.array([td]), eta) == replays_by_hand(td, eta)
-
-
-def test_the_share_is_the_mean_over_transitions_and_at_least_that_of_the_never_replayed():
-    td = np.array([0.9, 0.05])
-    expected = (min(replays_by_hand(0.9, 0.7), 8) + min(replays_by_hand(0.05, 0.7), 8)) / 2 / 8
-    assert insertion_share(td, 0.7, 8) == expected
-    assert insertion_share(td, 0.0, 8) == never_replayed_share(8) == 1 / 8
-
-
-def test_errors_that_do_not_shrink_give_the_plain_share():
-    surprises = Surprises(spread=1e-9, reward_share=0.0, shrink=1.0)
-    assert shrinking_insertion_share(surprises, 0.7, 8) == insertion_share(np.array([0.05]), 0.7, 8)
+def test_the_share_of_errors_that_do_not_shrink_is_that_counted_by_hand(td, eta):
+    surprises = Surprises(median=td, spread=1e-9, reward_share=0.0, shrink=1.0)
+    assert shrinking_insertion_share(surprises, eta, 8) == min(replays_by_hand(td, eta), 8) / 8
 
 
 def test_insertion_rules_a_whole_life_below_eta_to_the_replays():

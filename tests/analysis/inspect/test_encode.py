@@ -8,7 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pser.analysis.inspect.encode import Block, from_log_levels, log_ends, log_levels
+from pser.analysis.inspect.encode import LEVELS, Block, log_ends, log_levels
+
+
+def from_log_levels(levels, low, high):
+    """The numbers a page reads out of levels."""
+    return np.where(levels == 0, 0.0, np.exp(low + (levels - 1.0) / (LEVELS - 1) * (high - low)))
 
 
 @given(st.lists(st.floats(1e-12, 1e12) | st.just(0.0), min_size=1, max_size=50))

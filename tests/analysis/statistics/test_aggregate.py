@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.scores import by_task
 
 from pser.analysis.statistics import aggregate
 from pser.errors import PserError
@@ -14,7 +15,7 @@ CASES = pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case
 
 
 def scores_of(case, side="x"):
-    return aggregate.by_task(np.array(case[side]))
+    return by_task(case[side])
 
 
 def test_reference_values_were_made_by_rliable_1_2_0():
@@ -92,5 +93,3 @@ def test_bad_scores_are_refused_with_the_remedy():
         aggregate.median([np.array([np.nan])])
     with pytest.raises(PserError, match="same tasks"):
         aggregate.probability_of_improvement([np.array([1.0])], [])
-    with pytest.raises(PserError, match="runs × tasks"):
-        aggregate.by_task(np.zeros(3))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.scores import by_task
 
 from pser.analysis.statistics import aggregate
 from pser.analysis.statistics.bootstrap import (
@@ -23,7 +24,7 @@ CASES = pytest.mark.parametrize("case", WITH_INTERVALS, ids=lambda case: case["n
 @CASES
 @pytest.mark.parametrize("name", ["mean", "median", "iqm", "optimality_gap"])
 def test_interval_agrees_with_rliable(case, name):
-    scores = aggregate.by_task(np.array(case["x"]))
+    scores = by_task(case["x"])
     rng = np.random.default_rng(3)
     found = stratified_interval(getattr(aggregate, name), scores, rng, resamples=50_000)
     low, high = case["interval_95"][name]
@@ -34,7 +35,7 @@ def test_interval_agrees_with_rliable(case, name):
 
 @CASES
 def test_improvement_interval_agrees_with_rliable(case):
-    x, y = (aggregate.by_task(np.array(case[side])) for side in "xy")
+    x, y = (by_task(case[side]) for side in "xy")
     found = improvement_interval(x, y, np.random.default_rng(4), resamples=20_000)
     low, high = case["interval_95"]["probability_of_improvement"]
     np.testing.assert_allclose([found.low, found.high], [low, high], atol=0.05 * (high - low))
@@ -70,7 +71,7 @@ def test_runs_left_out_make_a_draw_smaller_but_never_empty():
 
 
 def test_same_seed_gives_the_same_interval_and_another_seed_another():
-    scores = aggregate.by_task(np.random.default_rng(1).normal(size=(6, 3)))
+    scores = by_task(np.random.default_rng(1).normal(size=(6, 3)))
     runs = [
         stratified_interval(aggregate.iqm, scores, np.random.default_rng(seed), resamples=200)
         for seed in (5, 5, 6)

@@ -9,7 +9,7 @@ from tests.scores import DISTRIBUTIONS, all_or_nothing, normal, skewed
 from pser.analysis.statistics.aggregate import mean
 from pser.analysis.statistics.bootstrap import gain_interval, improvement_interval, stratified_interval
 from pser.analysis.statistics.comparisons import holm
-from pser.analysis.statistics.paired import paired_p_value, smallest_paired_p_value
+from pser.analysis.statistics.paired import paired_p_value
 from pser.analysis.statistics.permutation import permutation_p_value
 from pser.analysis.statistics.shares import share_p_value
 from pser.analysis.statistics.shift import shift_interval, win_counts
@@ -80,13 +80,14 @@ def test_paired_test_alarms_as_often_as_it_says(seeds, draw):
     for _ in range(SIMULATIONS):
         shared = rng.normal(0.0, 5.0, seeds)  # what a seed does to both sides
         found.append(paired_p_value([draw(rng, seeds) + shared], [draw(rng, seeds) + shared], rng))
-    if smallest_paired_p_value(seeds) > LEVEL:
+    few = 2.0 ** (1 - seeds) > LEVEL  # what a clean sweep of so many pairs gives
+    if few:
         assert rate(found) == 0.0  # five pairs give 0.0625 at best
         assert rate(found, 0.25) <= 0.25 + error_of(0.25)
     else:
         assert rate(found) <= LEVEL + error_of(LEVEL)
     if draw is not all_or_nothing:  # equal pairs only make it more careful
-        level = 0.25 if smallest_paired_p_value(seeds) > LEVEL else LEVEL
+        level = 0.25 if few else LEVEL
         assert rate(found, level) == pytest.approx(level, abs=error_of(level) + 0.003)
 
 

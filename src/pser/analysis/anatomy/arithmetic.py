@@ -44,30 +44,6 @@ def replays_a_life(batch_size: int, update_period_steps: int) -> float:
     return batch_size / update_period_steps
 
 
-def replays_ruled_by_insertion(td: FloatArray, eta: float) -> FloatArray:
-    """⌈k*⌉, at least 1: replays drawn while the priority is still η^k of the inserted 1, where k* = ln(1/|δ|)/ln(1/η).
-
-    After k replays it is max(|δ|, η^k), so insertion rules as long as η^k > |δ|. The first replay of all starts
-    from insertion whatever |δ| is.
-    """
-    if eta <= 0.0:
-        return np.ones_like(td)
-    if eta >= 1.0:
-        return np.full_like(td, math.inf)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.maximum(np.ceil(np.log(1.0 / td) / math.log(1.0 / eta)), 1.0))
-
-
-def insertion_share(td: FloatArray, eta: float, replays: float) -> float:
-    """Share of the mass that insertion rules, its retention by η included: E[min(⌈k*⌉, K)] / K (MaxPrio)."""
-    return float(np.minimum(replays_ruled_by_insertion(td, eta), replays).mean() / replays)
-
-
-def never_replayed_share(replays: float) -> float:
-    """Share of the mass of transitions never replayed: one replay of K starts there (MaxPrio; K at least 1)."""
-    return 1.0 / max(replays, 1.0)
-
-
 def ruled_for_life(eta: float, replays: float) -> float:
     """|δ| / p_max below which insertion rules a whole life: η^K."""
     return float(eta**replays)
@@ -86,7 +62,11 @@ def decay_reach(surprise: float, eta: float, rho: float, replays: float) -> floa
 
 
 def shrinking_insertion_share(surprises: Surprises, eta: float, replays: float, seed: int = 0) -> float:
-    """`insertion_share` over a distribution, |δ| shrinking with each replay."""
+    """Share of the mass that insertion rules, its retention by η included (MaxPrio), |δ| shrinking with each replay.
+
+    After k replays the priority is max(|δ|, η^k), so insertion rules as long as η^k > |δ|. The first replay of all
+    starts from insertion whatever |δ| is.
+    """
     td, _ = surprises.draw(QUANTILES * 20, np.random.default_rng(seed))
     most = math.ceil(replays)
     ruled = np.ones(len(td))

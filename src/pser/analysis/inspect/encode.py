@@ -74,9 +74,3 @@ def log_levels(values: NDArray[Any], low: float, high: float) -> NDArray[np.uint
     share = (np.log(values[some]) - low) / span if span > 0.0 else np.zeros(some.sum())
     levels[some] = 1 + np.rint(np.clip(share, 0.0, 1.0) * (LEVELS - 1)).astype(np.uint16)
     return levels
-
-
-def from_log_levels(levels: NDArray[np.uint16], low: float, high: float) -> NDArray[np.float64]:
-    """The numbers a page reads out of levels."""
-    values: NDArray[np.float64] = np.exp(low + (levels - 1.0) / (LEVELS - 1) * (high - low))
-    return np.where(levels == 0, 0.0, values)

@@ -17,13 +17,6 @@ Scores = Sequence[FloatArray]
 Statistic = Callable[[Scores], FloatArray]
 
 
-def by_task(matrix: FloatArray) -> list[FloatArray]:
-    """A (runs × tasks) matrix as `Scores`."""
-    if matrix.ndim != 2:
-        raise PserError(f"a score matrix is runs × tasks; got {matrix.ndim} axes: give a 2-D array")
-    return [np.ascontiguousarray(matrix[:, task], dtype=np.float64) for task in range(matrix.shape[1])]
-
-
 def mean(scores: Scores) -> FloatArray:
     """Mean over tasks of each task's mean over runs (Agarwal et al. 2021, Section 4.3)."""
     return np.asarray(_task_means(scores).mean(axis=-1))

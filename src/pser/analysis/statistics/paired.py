@@ -34,11 +34,6 @@ def paired_p_value(x: Scores, y: Scores, rng: np.random.Generator, *, permutatio
     return (int((np.abs(flips @ weighted) >= observed).sum()) + 1) / (permutations + 1)
 
 
-def smallest_paired_p_value(pairs: int) -> float:
-    """What the test gives if one side wins every one of so many pairs: what these seeds can prove at best."""
-    return min(1.0, 2.0 ** (1 - pairs))
-
-
 def _tasks(x: Scores, y: Scores) -> list[tuple[FloatArray, FloatArray]]:
     if len(x) != len(y):
         raise PserError(f"both sides need the same tasks; got {len(x)} and {len(y)}: drop the unmatched ones")

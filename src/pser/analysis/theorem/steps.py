@@ -72,11 +72,6 @@ def proof_pser(n: int, rho: float) -> float:
     return n + _uniform_waits(n, (1.0 - in_order_probability(k + 1, rho) for k in range(1, n)))
 
 
-def proof_pser_ratio_limit(rho: float) -> float:
-    """lim_{n→∞} proof_pser / proof_per = 1 − Σ_{k≥1} 2^−k/[k+1]_ρ!: all that PSER gains over PER."""
-    return 1.0 - sum(2.0**-k * in_order_probability(k + 1, rho) for k in range(1, 60))
-
-
 def kept_pser(n: int, rho: float) -> float:
     """PSER if a draw before its turn left the priority as it was: Σ_i Σ_{k≤n−i} ρ^k, the main text's bound.
 
@@ -160,16 +155,6 @@ def links_drawn(n: int, rho: float, gamma: float, *, drops_when_learned: bool) -
         return steps
 
     return expected(0, tuple(rho**k for k in range(n)))
-
-
-def background_floor(n: int, eps: float, alpha: float) -> float:
-    """A lower bound on any variant with ε > 0: draws of the rest of the memory before the goal is first
-    drawn.
-
-    2^(n+1) − 2 − n transitions keep mass ε^α against the goal's (1+ε)^α, and each draw leaves them as they
-    were: (2^(n+1) − 2 − n)·(ε/(1+ε))^α. Exponential in n, whatever ρ and η.
-    """
-    return (transitions(n) - n) * float((eps / (1.0 + eps)) ** alpha)
 
 
 def _uniform_waits(n: int, missing: Iterable[float]) -> float:
