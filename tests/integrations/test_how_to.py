@@ -60,9 +60,11 @@ def test_the_program_of_a_page_runs(page):
 
 
 def test_the_memory_part_of_the_one_file_example_runs(tmp_path):
-    [program] = programs_of("cleanrl.md")
+    program, current_td = programs_of("cleanrl.md")
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     assert float(run(tmp_path / "program.py")) > 1.0
+    (tmp_path / "program.py").write_text(program + current_td, encoding="utf-8")
+    run(tmp_path / "program.py")
 
 
 def test_the_program_of_the_page_on_offline_data_runs(tmp_path):

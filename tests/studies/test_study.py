@@ -171,7 +171,7 @@ def test_a_file_of_ones_own_declares_a_study(tmp_path):
         find_study("other")
 
 
-@pytest.mark.parametrize(("setting", "told"), [("'eta': 1.5", "eta"), ("'capacity': 0", "capacity")])
+@pytest.mark.parametrize(("setting", "told"), [("'eta': 1.5", "eta"), ("'wndow': 3", "wndow")])
 def test_a_study_with_a_bad_setting_in_any_arm_is_refused_by_its_name(tmp_path, setting, told):
     path = tmp_path / "mine.py"
     path.write_text(
