@@ -1,6 +1,6 @@
-"""Train in child processes that are killed with SIGKILL at random moments, then let one finish.
+"""Train in child processes that are killed with SIGKILL, each further on in the run, then let one finish.
 
-    python kill_and_resume.py RUN_DIR KILLS LATEST_SECONDS SEED SETTINGS_JSON
+    python kill_and_resume.py RUN_DIR KILLS SEED SETTINGS_JSON
 
 Prints how many of the kills met a running training. A program of its own, so that it can fork with torch loaded.
 """
@@ -16,6 +16,9 @@ from pathlib import Path
 from pser.learner.settings_json import from_json
 from pser.run.progress import Quiet
 from pser.run.training import resume_run, start_run
+
+SOON = 0.02
+"""Seconds: about those from one record to the next."""
 
 
 def train(path, settings):
@@ -57,12 +60,34 @@ def kill(path, settings, moments, latest, *, while_writing=False):
             time.sleep(0.0002)
     else:
         time.sleep(max(0.0, deadline - time.monotonic()))
+    met = hit(child)
+    return met, met and writes(path)
+
+
+def kill_beyond(path, settings, frames, moments):
+    """Train in a child and kill it soon after its records reach so far; whether it still ran then."""
+    child = in_child(path, settings)
+    while recorded(path) < frames and os.waitpid(child, os.WNOHANG) == (0, 0):
+        time.sleep(0.001)
+    time.sleep(moments.uniform(0.0, SOON))
+    return hit(child)
+
+
+def recorded(path):
+    """The frames of the last record of the training; 0 as long as there is none."""
+    train = path / "train.jsonl"
+    *_, last = ["", *(train.read_text().split("\n")[:-1] if train.exists() else [])]
+    return json.loads(last)["frames"] if last else 0
+
+
+def hit(child):
+    """Kill the child; whether it was still there."""
     try:
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     except (ProcessLookupError, ChildProcessError):  # it had finished
-        return False, False
-    return os.WIFSIGNALED(status), os.WIFSIGNALED(status) and writes(path)
+        return False
+    return os.WIFSIGNALED(status)
 
 
 def writes(path):
@@ -71,11 +96,11 @@ def writes(path):
 
 
 def main():
-    path, kills, latest, seed = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
-    settings = from_json(json.loads(sys.argv[5]))
-    moments = random.Random(seed)
-    met = sum(kill(path, settings, moments, latest)[0] for _ in range(kills))
-    print(met)
+    path, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    settings = from_json(json.loads(sys.argv[4]))
+    moments, end = random.Random(seed), settings.run.budget_frames
+    beyond = sorted(moments.uniform(0.0, 0.8 * end) for _ in range(kills))
+    print(sum(kill_beyond(path, settings, frames, moments) for frames in beyond))
     return finish(path, settings)
 
 

@@ -51,11 +51,11 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, env, changes):
     settings = settings_for(env, **changes)
     start_run(settings, "classic", tmp_path / "straight", Quiet())
     program = Path(__file__).with_name("kill_and_resume.py")
-    arguments = [str(tmp_path / "killed"), "5", "0.3", "1", json.dumps(to_json(settings))]
+    arguments = [str(tmp_path / "killed"), "5", "1", json.dumps(to_json(settings))]
     command = [sys.executable, "-W", "error", str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 2  # a fast machine may finish before the last kills
+    assert int(done.stdout) >= 2  # on a busy machine a run may end before it is seen to have come so far
     assert differences(tmp_path / "killed", tmp_path / "straight") == []
 
 
