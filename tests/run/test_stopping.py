@@ -206,17 +206,20 @@ def test_a_finished_run_is_extended(tmp_path):
     assert "240 frames" in progress.messages[-1]
 
 
-@pytest.mark.parametrize("left", ["all", "a snapshot", "records"])
+@pytest.mark.parametrize("left", ["its status", "a snapshot", "records"])
 def test_a_run_that_lost_its_checkpoints_keeps_its_records(tmp_path, left):
     path = tmp_path / "run"
     start(path, checkpoint_period_frames=40)
     shutil.rmtree(path / "checkpoints")
-    if left != "all":
+    if left != "its status":
         (path / "status.json").unlink()
-    if left == "records":
+    if left != "a snapshot":
         (path / "snapshots/last.pser").unlink()
+    if left != "records":
+        lines = (path / "train.jsonl").read_text().splitlines(keepends=True)
+        (path / "train.jsonl").write_text("".join(lines[:4]))  # 80 frames, two periods, tell nothing
     files = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    with pytest.raises(PserError, match="the run was at 160 frames: put its checkpoints back"):
+    with pytest.raises(PserError, match=r"the run was at \d+ frames: put its checkpoints back"):
         resume_run(path, Quiet(), extend_frames=80)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == files
 
